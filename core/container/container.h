@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A container opened for reading: manifest parsed, every file's size checked against it, codebooks
+// checked and decoded, side files read. Trunk tensors and expert records are read on demand, each
+// validated before it is handed out. Holds descriptors and codebooks, no weights. Reading is for any
+// thread.
+
+#ifndef WASTE_CORE_CONTAINER_CONTAINER_H_
+#define WASTE_CORE_CONTAINER_CONTAINER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/status.h"
+#include "container/manifest.h"
+#include "os/file.h"
+
+namespace waste {
+
+struct SpecialToken {
+  int32_t id;
+  std::string text;
+};
+
+// One expert, as views into a record of bytes that somebody else owns.
+struct ExpertRecord {
+  ExpertMatrix gate;  // [inner, outer]
+  ExpertMatrix up;    // [inner, outer]
+  ExpertMatrix down;  // [outer, inner]
+};
+
+// inner = moe_intermediate_size, outer = the experts' input size (latent or hidden). All layers of a
+// model have the same.
+struct ExpertDims {
+  int64_t inner = 0;
+  int64_t outer = 0;
+};
+
+// Opens files for a container: tests put fakes here.
+using FileOpener =
+    std::function<Result<std::unique_ptr<File>>(const std::string& path, IoMode mode)>;
+
+class Container {
+ public:
+  // Errors: kIo (no such folder or file, named), and those of ParseManifest, all naming the file and
+  // the numbers.
+  static Result<std::unique_ptr<Container>> Open(const std::string& folder, IoMode mode,
+                                                 const FileOpener& open = OpenFile);
+
+  const std::string& folder() const { return folder_; }
+  const Manifest& manifest() const { return manifest_; }
+  int64_t total_bytes() const;   // of trunk, codebooks and banks
+  int64_t codebook_bytes() const;  // in memory, as f32
+  bool direct_io() const;        // whether every bank was opened for direct reads
+
+  const std::vector<uint8_t>& rank_file() const { return rank_file_; }         // tokenizer.model
+  const std::vector<SpecialToken>& specials() const { return specials_; }      // sorted by id
+  const std::optional<nlohmann::ordered_json>& chat() const { return chat_; }  // chat.json
+
+  // Reads a tensor's payload and scales (entry.bytes) into `out`, from its offset on.
+  Status ReadTrunk(const TrunkEntry& entry, std::span<uint8_t> out) const;
+  // One row of a tensor, decoded: out is [columns].
+  Status ReadTrunkRow(const TrunkEntry& entry, int64_t row, std::span<float> out) const;
+
+  // Tells the reader what shape experts have; must be called before records are parsed. Errors:
+  // kCorrupt if some bank's record size cannot hold it.
+  Status SetExpertDims(const ExpertDims& dims);
+  int64_t record_bytes() const;  // the largest of all banks; a multiple of 4096
+
+  // Reads the record of one expert; `out` is page-aligned and holds record_bytes() of its layer.
+  // With `verify`, its crc is checked too. Errors name bank and expert: kIo, kCorrupt, kFormat,
+  // kUnsupported.
+  Status ReadRecord(int32_t layer, int32_t expert, std::span<uint8_t> out, bool verify) const;
+  // Views into a record that ReadRecord has filled. Cheap; validates again, since memory may not be
+  // trusted to be what it was.
+  Result<ExpertRecord> ParseRecord(int32_t layer, int32_t expert,
+                                   std::span<const uint8_t> record) const;
+
+ private:
+  Container() = default;
+
+  std::string folder_;
+  Manifest manifest_;
+  ExpertDims dims_;
+  std::unique_ptr<File> trunk_;
+  std::map<int32_t, std::unique_ptr<File>> banks_;
+  std::vector<float> codebooks_;  // [books, entries, 8]
+  int64_t codebook_count_ = 0;
+  std::vector<uint8_t> rank_file_;
+  std::vector<SpecialToken> specials_;
+  std::optional<nlohmann::ordered_json> chat_;
+};
+
+}  // namespace waste
+
+#endif  // WASTE_CORE_CONTAINER_CONTAINER_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A team of threads that belongs to one model; there is no process-wide pool. Run() splits a range
+// over the team, the caller being one of it, and returns when all of it is done. Which thread does
+// which item is not fixed, so a body must write only what belongs to its item: then results do not
+// depend on the number of threads. Run is for one caller at a time; bodies do not call Run and do
+// not throw.
+
+#ifndef WASTE_CORE_PARALLEL_THREAD_POOL_H_
+#define WASTE_CORE_PARALLEL_THREAD_POOL_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/status.h"
+
+namespace waste {
+
+class ThreadPool {
+ public:
+  // `threads` >= 1 counts the caller. Errors: kNoMemory if the system gives no more threads.
+  static Result<std::unique_ptr<ThreadPool>> Create(int32_t threads);
+  ~ThreadPool();
+
+  int32_t threads() const;
+
+  // Calls body(begin, end) on pieces of [0, count) of at most `grain` items each, every item once.
+  void Run(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
+
+ private:
+  struct Team;
+  explicit ThreadPool(std::unique_ptr<Team> team);
+  std::unique_ptr<Team> team_;
+};
+
+}  // namespace waste
+
+#endif  // WASTE_CORE_PARALLEL_THREAD_POOL_H_
