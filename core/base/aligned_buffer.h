@@ -37,7 +37,7 @@ class AlignedBuffer {
 
  private:
   struct Unmap {
-    int64_t mapped_bytes = 0;
+    int64_t mapped_bytes;
     void operator()(uint8_t* bytes) const;
   };
 

@@ -2,8 +2,8 @@
 //
 // A container opened for reading: manifest parsed, every file's size checked against it, codebooks
 // checked and decoded, side files read. Trunk tensors and expert records are read on demand, each
-// validated before it is handed out. Holds descriptors and codebooks, no weights. Reading is for any
-// thread.
+// validated before it is handed out. Holds descriptors and codebooks, no weights. Reading is for
+// any thread.
 
 #ifndef WASTE_CORE_CONTAINER_CONTAINER_H_
 #define WASTE_CORE_CONTAINER_CONTAINER_H_
@@ -19,15 +19,13 @@
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
+#include "container/codebooks.h"
+#include "container/expert_record.h"
 #include "container/manifest.h"
+#include "container/specials.h"
 #include "os/file.h"
 
 namespace waste {
-
-struct SpecialToken {
-  int32_t id;
-  std::string text;
-};
 
 // One expert, as views into a record of bytes that somebody else owns.
 struct ExpertRecord {
@@ -36,29 +34,22 @@ struct ExpertRecord {
   ExpertMatrix down;  // [outer, inner]
 };
 
-// inner = moe_intermediate_size, outer = the experts' input size (latent or hidden). All layers of a
-// model have the same.
-struct ExpertDims {
-  int64_t inner = 0;
-  int64_t outer = 0;
-};
-
 // Opens files for a container: tests put fakes here.
 using FileOpener =
     std::function<Result<std::unique_ptr<File>>(const std::string& path, IoMode mode)>;
 
 class Container {
  public:
-  // Errors: kIo (no such folder or file, named), and those of ParseManifest, all naming the file and
-  // the numbers.
+  // Errors: kIo (no such folder or file, named), and those of ParseManifest, all naming the file
+  // and the numbers.
   static Result<std::unique_ptr<Container>> Open(const std::string& folder, IoMode mode,
                                                  const FileOpener& open = OpenFile);
 
   const std::string& folder() const { return folder_; }
   const Manifest& manifest() const { return manifest_; }
-  int64_t total_bytes() const;   // of trunk, codebooks and banks
+  int64_t total_bytes() const;     // of trunk, codebooks and banks
   int64_t codebook_bytes() const;  // in memory, as f32
-  bool direct_io() const;        // whether every bank was opened for direct reads
+  bool direct_io() const;          // whether every bank was opened for direct reads
 
   const std::vector<uint8_t>& rank_file() const { return rank_file_; }         // tokenizer.model
   const std::vector<SpecialToken>& specials() const { return specials_; }      // sorted by id
@@ -66,17 +57,20 @@ class Container {
 
   // Reads a tensor's payload and scales (entry.bytes) into `out`, from its offset on.
   Status ReadTrunk(const TrunkEntry& entry, std::span<uint8_t> out) const;
-  // One row of a tensor, decoded: out is [columns].
+  // The part of them that starts `from` bytes after the tensor's offset.
+  Status ReadTrunkPart(const TrunkEntry& entry, int64_t from, std::span<uint8_t> out) const;
+  // One row of a tensor, decoded: out is [columns]. Errors: kArgument (there is no such row), kIo.
   Status ReadTrunkRow(const TrunkEntry& entry, int64_t row, std::span<float> out) const;
 
-  // Tells the reader what shape experts have; must be called before records are parsed. Errors:
-  // kCorrupt if some bank's record size cannot hold it.
+  // Tells the reader what shape experts have; must be called before records are read. Errors:
+  // kCorrupt if some bank's records are not what this shape and the codec need.
   Status SetExpertDims(const ExpertDims& dims);
   int64_t record_bytes() const;  // the largest of all banks; a multiple of 4096
+  const ExpertLayout& expert_layout() const { return layout_; }  // after SetExpertDims
 
   // Reads the record of one expert; `out` is page-aligned and holds record_bytes() of its layer.
-  // With `verify`, its crc is checked too. Errors name bank and expert: kIo, kCorrupt, kFormat,
-  // kUnsupported.
+  // With `verify`, its crc is checked too. Errors name bank and expert: kArgument (no such layer or
+  // expert), kIo, kCorrupt, kFormat, kUnsupported.
   Status ReadRecord(int32_t layer, int32_t expert, std::span<uint8_t> out, bool verify) const;
   // Views into a record that ReadRecord has filled. Cheap; validates again, since memory may not be
   // trusted to be what it was.
@@ -86,13 +80,18 @@ class Container {
  private:
   Container() = default;
 
+  Status OpenFiles(IoMode mode, const FileOpener& open);
+  Status ReadSideFiles();
+  Result<ExpertHeader> ParseHeader(int32_t layer, int32_t expert,
+                                   std::span<const uint8_t> record) const;
+
   std::string folder_;
   Manifest manifest_;
-  ExpertDims dims_;
+  ExpertLayout layout_;
   std::unique_ptr<File> trunk_;
   std::map<int32_t, std::unique_ptr<File>> banks_;
-  std::vector<float> codebooks_;  // [books, entries, 8]
-  int64_t codebook_count_ = 0;
+  Codebooks codebooks_;
+  int64_t codebook_file_bytes_ = 0;
   std::vector<uint8_t> rank_file_;
   std::vector<SpecialToken> specials_;
   std::optional<nlohmann::ordered_json> chat_;

@@ -2,8 +2,8 @@
 //
 // manifest.json of a container v0: what the model is (its config, verbatim), how experts are
 // quantised, which bank file each layer has, and where each trunk tensor lies (docs/format.md,
-// "Manifest"). Parsed from hostile bytes: every number is bounded and every range is checked against
-// itself here, and against file sizes when the container is opened. Immutable; any thread.
+// "Manifest"). Parsed from hostile bytes: every number is bounded and every range is checked
+// against itself here, and against file sizes when the container is opened. Immutable; any thread.
 
 #ifndef WASTE_CORE_CONTAINER_MANIFEST_H_
 #define WASTE_CORE_CONTAINER_MANIFEST_H_
@@ -23,11 +23,11 @@ namespace waste {
 
 struct TrunkEntry {
   std::string name;  // with the tensor prefix
-  TrunkFormat format;
+  TrunkFormat format = TrunkFormat::kF32;
   std::vector<int64_t> shape;
-  int64_t offset;        // absolute in trunk.bin
-  int64_t scale_offset;  // absolute; -1 for F32 and F16
-  int64_t bytes;         // payload and scales
+  int64_t offset = 0;         // absolute in trunk.bin
+  int64_t scale_offset = -1;  // absolute; -1 for F32 and F16
+  int64_t bytes = 0;          // payload and scales
 
   int64_t columns() const { return shape.back(); }
   int64_t rows() const;  // product of the other dimensions
@@ -35,9 +35,9 @@ struct TrunkEntry {
 
 struct LayerEntry {
   std::string file;  // a plain name inside the container
-  int64_t experts;
-  int64_t bytes;  // of the file
-  int64_t codebook_base;
+  int64_t experts = 0;
+  int64_t bytes = 0;  // of the file
+  int64_t codebook_base = 0;
 
   int64_t record_bytes() const { return bytes / experts; }
 };
@@ -61,6 +61,10 @@ Result<Manifest> ParseManifest(std::string_view text, const std::string& path);
 
 // The JSON text as the format's writers print it (indent 1, ASCII, keys in order).
 std::string PrintManifest(const Manifest& manifest);
+
+// Whether `name` can only be a file directly inside a container, on every system: not empty, no
+// separator, no drive, no control character, not "." or "..", at most 255 bytes.
+bool IsPlainFileName(std::string_view name);
 
 }  // namespace waste
 

@@ -19,10 +19,10 @@ namespace waste {
 
 struct ConvertOptions {
   int32_t threads = 1;
-  int32_t stages = 3;         // 2, 3, 4 or 6; 4 with index_bits 6
-  int32_t index_bits = 8;     // 8, or 6 (VQ4P)
-  int32_t trunk_bits = 4;     // 3, 4 or 8
-  int32_t expert_beam = 16;   // partial sums kept by the expert encoder; 1 is greedy
+  int32_t stages = 3;             // 2, 3, 4 or 6; 4 with index_bits 6
+  int32_t index_bits = 8;         // 8, or 6 (VQ4P)
+  int32_t trunk_bits = 4;         // 3, 4 or 8
+  int32_t expert_beam = 16;       // partial sums kept by the expert encoder; 1 is greedy
   int64_t quantise_from = 65536;  // elements
   Isa isa = Isa::kBest;
 };
@@ -30,8 +30,8 @@ struct ConvertOptions {
 // Progress counts tensors; its log says what was left out (vision tensors) and why. Errors name the
 // file and tensor: kArgument (options, target exists), kIo, kFormat, kCorrupt, kUnsupported,
 // kCancelled, kNoMemory.
-Status Convert(const std::string& source, const std::string& target,
-               const ConvertOptions& options, Progress& progress);
+Status Convert(const std::string& source, const std::string& target, const ConvertOptions& options,
+               Progress& progress);
 
 }  // namespace waste
 

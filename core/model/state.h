@@ -61,11 +61,20 @@ class SessionState {
 
  private:
   struct Snapshot {
-    int64_t position = -1;
+    int64_t position = -1;    // none yet
     float* floats = nullptr;  // all KDA layers: state, then conv
   };
 
-  explicit SessionState(const ModelConfig& config, int64_t context);
+  SessionState(const ModelConfig& config, int64_t context);
+
+  float* half(int32_t side);
+  const float* half(int32_t side) const;
+  const float* latent(int64_t layer) const;
+  Kda KdaOf(int32_t side, int64_t layer);
+  int64_t SavedBytesAt(int64_t position) const;
+  void TakeSnapshotIfDue();
+  void DropSnapshotsBehind(int64_t position);
+  void CopySnapshotsFrom(const SessionState& other);
 
   ModelConfig config_;
   int64_t context_ = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that are read at offsets, and nothing else: no cursor, so any number of threads may read one
-// File at once. EINTR and short reads are handled inside; what comes back is the whole range or a
-// Status that names the file, the offset and the size. Tests put a FakeFile (tests/support) behind
-// the same interface.
+// Files that are read at offsets, and nothing else: no cursor, so any number of threads may read
+// one File at once. EINTR and short reads are handled inside; what comes back is the whole range or
+// a Status that names the file, the offset and the size. Tests put a FakeFile (tests/support)
+// behind the same interface.
 
 #ifndef WASTE_CORE_OS_FILE_H_
 #define WASTE_CORE_OS_FILE_H_
@@ -30,8 +30,8 @@ class File {
   virtual Status ReadAt(int64_t offset, std::span<uint8_t> out) const = 0;
   virtual int64_t size() const = 0;
   virtual const std::string& path() const = 0;
-  // Whether reads bypass the page cache, as probed by one real read when it was opened. Then offset,
-  // size and address of every read must be multiples of 4096.
+  // Whether reads bypass the page cache, as probed by one real read when it was opened. Then
+  // offset, size and address of every read must be multiples of 4096.
   virtual bool direct() const { return false; }
 };
 
@@ -69,9 +69,9 @@ bool FileExists(const std::string& path);  // a file or folder of that name, wha
 bool IsFolder(const std::string& path);
 // Names (not paths) in a folder, sorted. Errors: kIo.
 Result<std::vector<std::string>> ListFolder(const std::string& path);
-Status CreateFolder(const std::string& path);                          // kIo if it exists
-Status RenamePath(const std::string& from, const std::string& to);    // and flushes the parent folder
-void RemoveFolder(const std::string& path);                            // with all in it; best effort
+Status CreateFolder(const std::string& path);                       // kIo if it exists
+Status RenamePath(const std::string& from, const std::string& to);  // and flushes the parent folder
+void RemoveFolder(const std::string& path);                         // with all in it; best effort
 std::string JoinPath(std::string_view folder, std::string_view name);
 
 }  // namespace waste

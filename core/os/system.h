@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the machine grants this process: cores, memory (limits of every cgroup above it counted),
-// instruction sets, and a monotonic clock. Read afresh at each call; nothing is cached, nothing is
-// changed. Any thread.
+// instruction sets, and a monotonic clock. Read afresh at each call; nothing is cached. Any thread.
 
 #ifndef WASTE_CORE_OS_SYSTEM_H_
 #define WASTE_CORE_OS_SYSTEM_H_
 
 #include <cstdint>
-#include <string>
+#include <span>
 
 namespace waste {
 
@@ -21,6 +20,10 @@ int64_t UsableMemoryBytes();
 
 // The largest resident size this process has had. Bytes.
 int64_t PeakResidentBytes();
+
+// Gives the memory of the whole pages within `bytes` (of an AlignedBuffer) back to the system. What
+// they held is lost; they may be written again, and then take memory again.
+void DiscardPages(std::span<uint8_t> bytes);
 
 int64_t MonotonicMicros();
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "budget/memory_plan.h"
+
+#include <algorithm>
+
+namespace waste {
+namespace {
+
+constexpr int64_t kWorkingSets = 2;  // beyond the floor, in a recommended budget
+
+int64_t AutomaticBudget(const MemoryPlan& plan, int64_t whole_bank_bytes) {
+  const int64_t share = plan.usable_bytes / 4 * 3;
+  const int64_t everything = plan.floor_bytes + whole_bank_bytes;
+  if (everything <= share) return everything;
+  return std::max(plan.floor_bytes, std::min(plan.recommended_bytes, share));
+}
+
+}  // namespace
+
+MemoryPlan PlanMemory(const ModelSizes& sizes, const MemoryRequest& request) {
+  const int64_t staging_slots = std::min(sizes.top_k, sizes.expert_total);
+  const int64_t working_set = std::min(sizes.top_k * sizes.moe_layers, sizes.expert_total);
+  const int64_t cacheable = sizes.expert_total - staging_slots;  // slots beyond staging with a use
+
+  MemoryPlan plan;
+  plan.trunk_bytes = sizes.trunk_bytes;
+  plan.state_bytes = sizes.state_bytes;
+  plan.scratch_bytes = sizes.scratch_bytes;
+  plan.staging_bytes = staging_slots * sizes.record_bytes;
+  plan.usable_bytes = request.usable_bytes;
+  plan.floor_bytes =
+      plan.trunk_bytes + plan.state_bytes + plan.scratch_bytes + plan.staging_bytes;
+  plan.recommended_bytes =
+      plan.floor_bytes + std::min(kWorkingSets * working_set, cacheable) * sizes.record_bytes;
+
+  const bool automatic = request.budget_bytes == 0;
+  plan.budget_bytes = automatic ? AutomaticBudget(plan, cacheable * sizes.record_bytes)
+                                : request.budget_bytes;
+  plan.limit_bytes =
+      automatic ? std::max(plan.budget_bytes, plan.usable_bytes / 4 * 3) : plan.budget_bytes;
+  plan.fits = automatic ? plan.floor_bytes <= plan.usable_bytes
+                        : plan.budget_bytes >= plan.floor_bytes;
+
+  int64_t cache_slots = 0;
+  if (sizes.record_bytes > 0 && plan.budget_bytes > plan.floor_bytes)
+    cache_slots = std::min((plan.budget_bytes - plan.floor_bytes) / sizes.record_bytes, cacheable);
+  plan.cache_bytes = cache_slots * sizes.record_bytes;
+  plan.slot_count = staging_slots + cache_slots;
+  return plan;
+}
+
+}  // namespace waste

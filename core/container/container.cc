@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "container/container.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "container/json_text.h"
+
+namespace waste {
+namespace {
+
+constexpr int64_t kMaxJsonBytes = int64_t{64} << 20;      // of one JSON file
+constexpr int64_t kMaxRankFileBytes = int64_t{64} << 20;  // Kimi's has 2.8 MB
+
+std::string_view AsText(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Result<Manifest> ReadManifest(const std::string& folder) {
+  if (!IsFolder(folder))
+    return Failure(Code::kIo, folder, ": no such folder; a container is a folder with a ",
+                   "manifest.json");
+  const std::string path = JoinPath(folder, "manifest.json");
+  if (!FileExists(path))
+    return Failure(Code::kIo, path,
+                   ": no such file; the folder is no container, or its conversion ",
+                   "did not finish");
+  WASTE_ASSIGN(const std::vector<uint8_t> bytes, ReadWholeFile(path, kMaxJsonBytes));
+  return ParseManifest(AsText(bytes), path);
+}
+
+Result<std::unique_ptr<File>> OpenTrunk(const std::string& path, const Manifest& manifest,
+                                        const FileOpener& open) {
+  WASTE_ASSIGN(std::unique_ptr<File> trunk, open(path, IoMode::kBuffered));
+  for (const TrunkEntry& entry : manifest.trunk)
+    if (entry.offset + entry.bytes > trunk->size())
+      return Failure(Code::kCorrupt, path, ": trunk tensor ", Quote(entry.name), " ends at byte ",
+                     entry.offset + entry.bytes, ", the file has ", trunk->size(),
+                     "; it is cut short, copy it again");
+  return trunk;
+}
+
+Result<std::unique_ptr<File>> OpenBank(const std::string& path, int32_t layer,
+                                       const LayerEntry& entry, IoMode mode,
+                                       const FileOpener& open) {
+  WASTE_ASSIGN(std::unique_ptr<File> bank, open(path, mode));
+  if (bank->size() != entry.bytes)
+    return Failure(Code::kCorrupt, path, ": the bank of layer ", layer, " has ", bank->size(),
+                   " bytes, the manifest says ", entry.bytes, "; copy it again");
+  return bank;
+}
+
+Result<std::vector<uint8_t>> ReadCodebookFile(const std::string& path, int64_t entries,
+                                              const FileOpener& open) {
+  WASTE_ASSIGN(const std::unique_ptr<File> file, open(path, IoMode::kBuffered));
+  const int64_t most = kMaxCodebooks * CodebookRecordBytes(entries);
+  if (file->size() > most)
+    return Failure(Code::kCorrupt, path, ": ", file->size(), " bytes, more than the ", most,
+                   " of all books that records can name");
+  std::vector<uint8_t> bytes(static_cast<size_t>(file->size()));
+  WASTE_TRY(file->ReadAt(0, bytes));
+  return bytes;
+}
+
+// The file's bytes, or none if there is no such file.
+Result<std::vector<uint8_t>> ReadOptionalFile(const std::string& path, int64_t max_bytes) {
+  if (!FileExists(path)) return std::vector<uint8_t>();
+  return ReadWholeFile(path, max_bytes);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Container>> Container::Open(const std::string& folder, IoMode mode,
+                                                   const FileOpener& open) {
+  Container container;
+  container.folder_ = folder;
+  WASTE_ASSIGN(container.manifest_, ReadManifest(folder));
+  WASTE_TRY(container.OpenFiles(mode, open));
+  WASTE_TRY(container.ReadSideFiles());
+  return std::make_unique<Container>(std::move(container));
+}
+
+Status Container::OpenFiles(IoMode mode, const FileOpener& open) {
+  WASTE_ASSIGN(trunk_, OpenTrunk(JoinPath(folder_, "trunk.bin"), manifest_, open));
+  if (!manifest_.has_experts) return Status();
+  for (const auto& [layer, entry] : manifest_.layers) {
+    WASTE_ASSIGN(std::unique_ptr<File> bank,
+                 OpenBank(JoinPath(folder_, entry.file), layer, entry, mode, open));
+    banks_.emplace(layer, std::move(bank));
+  }
+  const std::string path = JoinPath(folder_, "codebooks.bin");
+  WASTE_ASSIGN(const std::vector<uint8_t> bytes,
+               ReadCodebookFile(path, manifest_.codec.entries, open));
+  codebook_file_bytes_ = static_cast<int64_t>(bytes.size());
+  WASTE_ASSIGN(codebooks_, ParseCodebooks(bytes, manifest_.codec.entries, path));
+  return Status();
+}
+
+// A container without a tokenizer or a chat format is sound: it can still evaluate token ids.
+Status Container::ReadSideFiles() {
+  WASTE_ASSIGN(rank_file_,
+               ReadOptionalFile(JoinPath(folder_, "tokenizer.model"), kMaxRankFileBytes));
+  const std::string specials_path = JoinPath(folder_, "specials.json");
+  if (FileExists(specials_path)) {
+    WASTE_ASSIGN(const std::vector<uint8_t> text, ReadWholeFile(specials_path, kMaxJsonBytes));
+    WASTE_ASSIGN(specials_, ParseSpecials(AsText(text), specials_path));
+  }
+  const std::string chat_path = JoinPath(folder_, "chat.json");
+  if (FileExists(chat_path)) {
+    WASTE_ASSIGN(const std::vector<uint8_t> text, ReadWholeFile(chat_path, kMaxJsonBytes));
+    WASTE_ASSIGN(chat_, ParseJsonText(AsText(text), chat_path));
+    if (!chat_->is_object()) return Failure(Code::kFormat, chat_path, ": no object");
+  }
+  return Status();
+}
+
+int64_t Container::total_bytes() const {
+  int64_t total = trunk_->size() + codebook_file_bytes_;
+  for (const auto& [layer, bank] : banks_) total += bank->size();
+  return total;
+}
+
+int64_t Container::codebook_bytes() const {
+  return static_cast<int64_t>(codebooks_.values.size() * sizeof(float));
+}
+
+bool Container::direct_io() const {
+  return !banks_.empty() && std::all_of(banks_.begin(), banks_.end(),
+                                        [](const auto& bank) { return bank.second->direct(); });
+}
+
+Status Container::ReadTrunk(const TrunkEntry& entry, std::span<uint8_t> out) const {
+  WASTE_CHECK(static_cast<int64_t>(out.size()) == entry.bytes);
+  return ReadTrunkPart(entry, 0, out);
+}
+
+Status Container::ReadTrunkPart(const TrunkEntry& entry, int64_t from,
+                                std::span<uint8_t> out) const {
+  WASTE_CHECK(from >= 0 && from + static_cast<int64_t>(out.size()) <= entry.bytes);
+  return trunk_->ReadAt(entry.offset + from, out);
+}
+
+Status Container::ReadTrunkRow(const TrunkEntry& entry, int64_t row, std::span<float> out) const {
+  WASTE_CHECK(static_cast<int64_t>(out.size()) == entry.columns());
+  if (row < 0 || row >= entry.rows())
+    return Failure(Code::kArgument, trunk_->path(), ": trunk tensor ", Quote(entry.name), " has ",
+                   entry.rows(), " rows, asked for row ", row);
+  const int64_t row_bytes = TrunkRowBytes(entry.format, entry.columns());
+  std::vector<uint8_t> payload(static_cast<size_t>(row_bytes));
+  WASTE_TRY(ReadTrunkPart(entry, row * row_bytes, payload));
+
+  std::vector<uint8_t> scales;
+  if (IsQuantised(entry.format)) {
+    scales.resize(static_cast<size_t>(2 * TrunkRowGroups(entry.columns())));
+    const int64_t scales_at = entry.scale_offset - entry.offset;
+    WASTE_TRY(ReadTrunkPart(entry, scales_at + row * static_cast<int64_t>(scales.size()), scales));
+  }
+  const TrunkMatrix matrix{.format = entry.format,
+                           .rows = 1,
+                           .columns = entry.columns(),
+                           .payload = payload.data(),
+                           .scales = scales.empty() ? nullptr : scales.data()};
+  DecodeTrunkRow(matrix, 0, out);
+  return Status();
+}
+
+Status Container::SetExpertDims(const ExpertDims& dims) {
+  if (!manifest_.has_experts) return Status();
+  const std::optional<ExpertLayout> layout = MakeExpertLayout(manifest_.codec, dims);
+  if (!layout)
+    return Failure(Code::kCorrupt, folder_, ": experts of ", dims.inner, " x ", dims.outer,
+                   " are not possible; both must be multiples of 8, the record below 4 GiB");
+  for (const auto& [number, layer] : manifest_.layers)
+    if (layer.record_bytes() != layout->record_bytes)
+      return Failure(Code::kCorrupt, JoinPath(folder_, layer.file), ": records of ",
+                     layer.record_bytes(), " bytes; experts of ", dims.inner, " x ", dims.outer,
+                     " need ", layout->record_bytes, "; the bank is of another model");
+  layout_ = *layout;
+  return Status();
+}
+
+int64_t Container::record_bytes() const {
+  int64_t most = 0;
+  for (const auto& [number, layer] : manifest_.layers) most = std::max(most, layer.record_bytes());
+  return most;
+}
+
+// Adds the bank's path to what ParseExpertHeader says.
+Result<ExpertHeader> Container::ParseHeader(int32_t layer, int32_t expert,
+                                            std::span<const uint8_t> record) const {
+  WASTE_CHECK(layout_.record_bytes > 0);  // SetExpertDims was called
+  const auto bank = banks_.find(layer);
+  if (bank == banks_.end())
+    return Failure(Code::kArgument, folder_, ": layer ", layer, " has no experts");
+  auto header = ParseExpertHeader(record, layer, expert, layout_, codebooks_.count());
+  if (!header.ok())
+    return Failure(header.status().code(), bank->second->path(), ": ", header.status().message());
+  const int64_t gap = codebooks_.FindGap(header->first_codebook, 3 * layout_.codec.stages);
+  if (gap >= 0)
+    return Failure(Code::kCorrupt, bank->second->path(), ": bank ", layer, ", expert ", expert,
+                   ": it needs codebook ", gap, ", which is empty in codebooks.bin");
+  return header;
+}
+
+Status Container::ReadRecord(int32_t layer, int32_t expert, std::span<uint8_t> out,
+                             bool verify) const {
+  const auto entry = manifest_.layers.find(layer);
+  if (entry == manifest_.layers.end())
+    return Failure(Code::kArgument, folder_, ": layer ", layer, " has no experts");
+  if (expert < 0 || expert >= entry->second.experts)
+    return Failure(Code::kArgument, JoinPath(folder_, entry->second.file), ": bank ", layer,
+                   " has ", entry->second.experts, " experts, asked for expert ", expert);
+  const int64_t size = entry->second.record_bytes();
+  WASTE_CHECK(static_cast<int64_t>(out.size()) >= size);
+  const std::span<uint8_t> record = out.first(size);
+  const File& bank = *banks_.at(layer);
+  if (const Status read = bank.ReadAt(expert * size, record); !read.ok())
+    return Failure(read.code(), "bank ", layer, ", expert ", expert, ": ", read.message());
+  WASTE_ASSIGN(const ExpertHeader header, ParseHeader(layer, expert, record));
+  if (!verify) return Status();
+  const Status crc = CheckExpertCrc(record, layer, expert, layout_, header);
+  return crc.ok() ? crc : Failure(crc.code(), bank.path(), ": ", crc.message());
+}
+
+Result<ExpertRecord> Container::ParseRecord(int32_t layer, int32_t expert,
+                                            std::span<const uint8_t> record) const {
+  const auto size = static_cast<size_t>(layout_.record_bytes);
+  WASTE_ASSIGN(const ExpertHeader header,
+               ParseHeader(layer, expert, record.first(std::min(size, record.size()))));
+  const auto matrix = [&](int64_t kind, int64_t rows, int64_t columns, int64_t indices_at,
+                          int64_t scales_at) {
+    ExpertMatrix view{.codec = layout_.codec,
+                      .rows = rows,
+                      .columns = columns,
+                      .indices = record.data() + indices_at,
+                      .scales = record.data() + scales_at};
+    const int64_t stages = layout_.codec.stages;
+    for (int64_t stage = 0; stage < stages; ++stage)
+      view.books[stage] = codebooks_.book(header.first_codebook + kind * stages + stage);
+    return view;
+  };
+  const ExpertDims& dims = layout_.dims;
+  return ExpertRecord{
+      .gate = matrix(0, dims.inner, dims.outer, layout_.gate_at, layout_.scales_at),
+      .up = matrix(1, dims.inner, dims.outer, layout_.up_at, layout_.up_scales_at()),
+      .down = matrix(2, dims.outer, dims.inner, layout_.down_at, layout_.down_scales_at())};
+}
+
+}  // namespace waste

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a session needs of a model: tokens in, logits out. Two exist: ContainerBackend runs a real
+// model, ScriptedBackend says what a JSON file tells it, so that bindings and error paths are tested
+// without weights. Steps of one backend are serialised by the Model.
+
+#ifndef WASTE_CORE_ENGINE_BACKEND_H_
+#define WASTE_CORE_ENGINE_BACKEND_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "budget/memory_plan.h"
+#include "chat/chat_format.h"
+#include "os/system.h"
+#include "tokenizer/tokenizer.h"
+
+namespace waste {
+
+// The state of one session, whatever the backend keeps for it. One thread at a time.
+class Timeline {
+ public:
+  virtual ~Timeline() = default;
+
+  virtual int64_t position() const = 0;  // tokens it has seen
+  // Goes back to some position at or before `position`; the session runs the rest again.
+  virtual void RewindTo(int64_t position) = 0;
+  // Becomes a copy of `other`, made by the same backend, whose position fits.
+  virtual void CopyFrom(const Timeline& other) = 0;
+  virtual int64_t SavedBytes() const = 0;
+  virtual void SaveTo(std::span<uint8_t> out) const = 0;
+  // Errors: kCorrupt if the bytes are no state of `position` tokens; then nothing has changed.
+  virtual Status LoadFrom(std::span<const uint8_t> bytes, int64_t position) = 0;
+};
+
+struct ExpertCounters {
+  int64_t hits = 0;
+  int64_t misses = 0;
+  int64_t bytes_read = 0;
+  int64_t read_us = 0;
+};
+
+struct BackendInfo {
+  std::string name;  // of the architecture
+  int64_t vocab = 0;
+  int64_t layers = 0;
+  int64_t hidden = 0;
+  int64_t experts = 0;
+  int64_t top_k = 0;
+  int64_t expert_bytes = 0;
+  int64_t container_bytes = 0;
+  int64_t context = 0;  // of a session unless it asks for less
+  int32_t threads = 1;
+  Isa isa = Isa::kScalar;
+  bool direct_io = false;
+  uint64_t identity = 0;               // of the weights: a saved session of another is refused
+  std::vector<int32_t> stop_tokens;    // that end any text: eos of the config, [EOS]
+};
+
+class Backend {
+ public:
+  // Most tokens of one Step.
+  static constexpr int64_t kMaxRows = 64;
+
+  virtual ~Backend() = default;
+
+  virtual const BackendInfo& info() const = 0;
+  virtual const MemoryPlan& plan() const = 0;
+  virtual const Tokenizer& tokenizer() const = 0;
+  virtual const ChatFormat* chat() const = 0;  // null: no chat format
+
+  virtual int64_t TimelineBytes(int64_t context) const = 0;
+  virtual Result<std::unique_ptr<Timeline>> NewTimeline(int64_t context) = 0;
+
+  // Runs `tokens` (1 to kMaxRows, below vocab, and they fit) and writes the logits of the last
+  // logits.size() / vocab of them. On failure the timeline is as it was. `stop` is polled at least
+  // once a layer and ends the step with kCancelled.
+  virtual Status Step(Timeline& timeline, std::span<const int32_t> tokens,
+                      std::span<float> logits, const std::function<bool()>& stop) = 0;
+
+  virtual ExpertCounters counters() const = 0;
+  // How many bytes of experts may be kept beyond staging; gives memory back at once.
+  virtual void LimitCache(int64_t bytes) = 0;
+};
+
+}  // namespace waste
+
+#endif  // WASTE_CORE_ENGINE_BACKEND_H_

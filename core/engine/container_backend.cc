@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/container_backend.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "model/forward.h"
+#include "model/state.h"
+#include "model/weights.h"
+#include "parallel/thread_pool.h"
+#include "stream/expert_cache.h"
+
+namespace waste {
+namespace {
+
+constexpr int32_t kMaxThreads = 1024;
+constexpr int64_t kMaxContext = int64_t{1} << 24;
+
+Status CheckOptions(const OpenOptions& options) {
+  if (options.threads < 0 || options.threads > kMaxThreads)
+    return Failure(Code::kArgument, "threads is ", options.threads, "; it may be 0 to ",
+                   kMaxThreads);
+  if (options.context < 0 || options.context > kMaxContext)
+    return Failure(Code::kArgument, "context is ", options.context, "; it may be 0 to ",
+                   kMaxContext);
+  if (options.budget_bytes < 0)
+    return Failure(Code::kArgument, "budget is ", options.budget_bytes, " bytes");
+  return Status();
+}
+
+Result<int64_t> ChooseContext(const ModelConfig& config, int64_t asked) {
+  const int64_t most = config.max_context > 0 ? config.max_context : kMaxContext;
+  if (asked > most)
+    return Failure(Code::kArgument, "context is ", asked, "; this model holds at most ", most);
+  return asked > 0 ? asked : std::min(most, OpenOptions::kDefaultContext);
+}
+
+ModelSizes SizesOf(const Container& container, const ModelConfig& config, int64_t weight_bytes,
+                   int64_t context, int32_t threads) {
+  ModelSizes sizes;
+  sizes.trunk_bytes = weight_bytes + container.codebook_bytes();
+  sizes.state_bytes = SessionState::Bytes(config, context);
+  sizes.scratch_bytes = Forward::ScratchBytes(config, context, threads);
+  sizes.record_bytes = container.record_bytes();
+  sizes.top_k = config.moe.top_k;
+  for (const auto& [layer, entry] : container.manifest().layers) {
+    ++sizes.moe_layers;
+    sizes.expert_total += entry.experts;
+  }
+  return sizes;
+}
+
+// FNV-1a over the manifest: its trunk index, shapes and config. Equal for equal conversions only.
+uint64_t IdentityOf(const Manifest& manifest) {
+  uint64_t hash = 0xCBF29CE484222325u;
+  for (const char c : PrintManifest(manifest))
+    hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001B3u;
+  return hash;
+}
+
+// A budget that cannot hold the floor is refused before anything is read.
+Status CheckPlan(const MemoryPlan& plan, int64_t asked) {
+  if (plan.fits) return Status();
+  if (asked == 0)
+    return Failure(Code::kRamBudget, "this model needs at least ", plan.floor_bytes,
+                   " bytes of RAM, and this process may use ", plan.usable_bytes,
+                   "; ask for a smaller context, or free memory")
+        .WithNeededBytes(plan.floor_bytes);
+  return Failure(Code::kRamBudget, "a budget of ", asked, " bytes is below the floor of ",
+                 plan.floor_bytes, " bytes (trunk ", plan.trunk_bytes, ", state ",
+                 plan.state_bytes, ", scratch ", plan.scratch_bytes, ", staging ",
+                 plan.staging_bytes, "); grant at least the floor, or ask for a smaller context")
+      .WithNeededBytes(plan.floor_bytes);
+}
+
+class StateTimeline : public Timeline {
+ public:
+  explicit StateTimeline(std::unique_ptr<SessionState> state) : state_(std::move(state)) {}
+
+  int64_t position() const override { return state_->position(); }
+  void RewindTo(int64_t position) override { state_->RewindTo(position); }
+  void CopyFrom(const Timeline& other) override {
+    state_->CopyFrom(*static_cast<const StateTimeline&>(other).state_);
+  }
+  int64_t SavedBytes() const override { return state_->SavedBytes(); }
+  void SaveTo(std::span<uint8_t> out) const override { state_->SaveTo(out); }
+  Status LoadFrom(std::span<const uint8_t> bytes, int64_t position) override {
+    return state_->LoadFrom(bytes, position);
+  }
+
+  SessionState& state() { return *state_; }
+
+ private:
+  std::unique_ptr<SessionState> state_;
+};
+
+// For a model whose layers are all dense: never asked for anything.
+class NoExperts : public ExpertSource {
+ public:
+  int64_t max_leases() const override { return 0; }
+  Status Acquire(int32_t layer, std::span<const int32_t>, const std::function<bool()>&,
+                 std::vector<ExpertLease>&) override {
+    return Failure(Code::kCorrupt, "layer ", layer, " asks for experts, and the model has none");
+  }
+};
+
+class ContainerBackend : public Backend {
+ public:
+  explicit ContainerBackend(PreparedContainer prepared) : prepared_(std::move(prepared)) {}
+
+  Status Load(const OpenOptions& options, Progress& progress);
+
+  const BackendInfo& info() const override { return info_; }
+  const MemoryPlan& plan() const override { return prepared_.plan; }
+  const Tokenizer& tokenizer() const override { return *tokenizer_; }
+  const ChatFormat* chat() const override { return chat_.get(); }
+
+  int64_t TimelineBytes(int64_t context) const override {
+    return SessionState::Bytes(config(), context);
+  }
+  Result<std::unique_ptr<Timeline>> NewTimeline(int64_t context) override {
+    WASTE_ASSIGN(auto state, SessionState::Create(config(), context));
+    return std::unique_ptr<Timeline>(std::make_unique<StateTimeline>(std::move(state)));
+  }
+
+  Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
+              const std::function<bool()>& stop) override {
+    SessionRows rows{&static_cast<StateTimeline&>(timeline).state(), tokens, logits};
+    return forward_->Step({&rows, 1}, stop);
+  }
+
+  ExpertCounters counters() const override {
+    if (cache_ == nullptr) return {};
+    const ExpertCacheCounters c = cache_->counters();
+    return {c.hits, c.misses, c.bytes_read, c.read_us};
+  }
+
+  void LimitCache(int64_t bytes) override {
+    if (cache_ == nullptr) return;
+    cache_->LimitSlots(staging_slots() + bytes / container().record_bytes());
+  }
+
+ private:
+  const Container& container() const { return *prepared_.container; }
+  const ModelConfig& config() const { return prepared_.config; }
+  int64_t staging_slots() const { return plan().staging_bytes / container().record_bytes(); }
+
+  Status LoadText();
+  void FillInfo(Isa isa);
+
+  // In order of use: what comes later points into what came before.
+  PreparedContainer prepared_;
+  BackendInfo info_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<ChatFormat> chat_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<Weights> weights_;
+  std::unique_ptr<ExpertCache> cache_;  // null for a model without experts
+  NoExperts no_experts_;
+  std::unique_ptr<Forward> forward_;
+};
+
+Status ContainerBackend::LoadText() {
+  std::vector<std::pair<int32_t, std::string>> specials;
+  for (const SpecialToken& special : container().specials())
+    specials.emplace_back(special.id, special.text);
+  WASTE_ASSIGN(tokenizer_,
+               Tokenizer::Create(container().rank_file(), specials,
+                                 JoinPath(container().folder(), "tokenizer.model")));
+  if (tokenizer_->max_id() >= config().vocab)
+    return Failure(Code::kCorrupt, container().folder(), ": the tokenizer has token ",
+                   tokenizer_->max_id(), ", the model a vocabulary of ", config().vocab);
+  if (config().chat == ChatKind::kK3) {
+    WASTE_ASSIGN(chat_, MakeK3Format(*tokenizer_));
+  } else if (config().chat == ChatKind::kTable) {
+    WASTE_ASSIGN(chat_, MakeTableFormat(*tokenizer_, *container().chat(),
+                                        JoinPath(container().folder(), "chat.json")));
+  }
+  return Status();
+}
+
+void ContainerBackend::FillInfo(Isa isa) {
+  info_.name = container().manifest().arch;
+  info_.vocab = config().vocab;
+  info_.layers = config().layers;
+  info_.hidden = config().hidden;
+  info_.experts = config().moe.experts;
+  info_.top_k = config().moe.top_k;
+  info_.expert_bytes = container().record_bytes();
+  info_.container_bytes = container().total_bytes();
+  info_.context = prepared_.context;
+  info_.threads = prepared_.threads;
+  info_.isa = isa;
+  info_.direct_io = container().direct_io();
+  info_.identity = IdentityOf(container().manifest());
+  info_.stop_tokens = config().eos;
+  for (const char* text : {"[EOS]", "<|end_of_msg|>"})
+    if (const int32_t id = tokenizer_->FindSpecial(text); id >= 0) info_.stop_tokens.push_back(id);
+}
+
+Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
+  WASTE_ASSIGN(const Kernels* kernels, KernelsFor(options.isa));
+  WASTE_TRY(LoadText());
+  WASTE_ASSIGN(pool_, ThreadPool::Create(prepared_.threads));
+  WASTE_ASSIGN(weights_, Weights::Load(container(), config(), progress));
+  if (plan().slot_count > 0) {
+    WASTE_ASSIGN(cache_, ExpertCache::Create(container(), plan().slot_count, staging_slots(),
+                                             options.verify));
+    if (options.io != IoMode::kBuffered && !container().direct_io())
+      progress.Log(container().folder() + ": the file system refuses direct reads of experts; " +
+                   "they go through the page cache");
+  }
+  ExpertSource& experts = cache_ ? static_cast<ExpertSource&>(*cache_) : no_experts_;
+  WASTE_ASSIGN(forward_, Forward::Create(config(), *weights_, container(), *kernels, *pool_,
+                                         experts, prepared_.context));
+  FillInfo(kernels->isa);
+  return Status();
+}
+
+}  // namespace
+
+Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOptions& options) {
+  WASTE_TRY(CheckOptions(options));
+  PreparedContainer prepared;
+  WASTE_ASSIGN(prepared.container, Container::Open(path, options.io));
+  WASTE_ASSIGN(prepared.config, ParseModelConfig(prepared.container->manifest(),
+                                                 prepared.container->chat().has_value()));
+  const ModelConfig& config = prepared.config;
+  WASTE_TRY(prepared.container->SetExpertDims({config.moe.inner, config.expert_outer()}));
+  WASTE_ASSIGN(prepared.context, ChooseContext(config, options.context));
+  prepared.threads = options.threads > 0 ? options.threads : GrantedCores();
+  WASTE_ASSIGN(const int64_t weight_bytes, Weights::Measure(*prepared.container, config));
+  prepared.plan = PlanMemory(SizesOf(*prepared.container, config, weight_bytes, prepared.context,
+                                     prepared.threads),
+                             {options.budget_bytes, UsableMemoryBytes()});
+  return prepared;
+}
+
+Result<std::unique_ptr<Backend>> OpenContainerBackend(const std::string& path,
+                                                      const OpenOptions& options,
+                                                      Progress& progress) {
+  WASTE_ASSIGN(PreparedContainer prepared, PrepareContainer(path, options));
+  WASTE_TRY(CheckPlan(prepared.plan, options.budget_bytes));
+  auto backend = std::make_unique<ContainerBackend>(std::move(prepared));
+  WASTE_TRY(backend->Load(options, progress));
+  return std::unique_ptr<Backend>(std::move(backend));
+}
+
+}  // namespace waste

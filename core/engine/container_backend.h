@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model from a container: opens, plans, loads, and runs steps. Everything is allocated here, once,
+// by the plan.
+
+#ifndef WASTE_CORE_ENGINE_CONTAINER_BACKEND_H_
+#define WASTE_CORE_ENGINE_CONTAINER_BACKEND_H_
+
+#include <memory>
+#include <string>
+
+#include "base/progress.h"
+#include "base/status.h"
+#include "budget/memory_plan.h"
+#include "container/container.h"
+#include "engine/backend.h"
+#include "engine/open_options.h"
+#include "model/config.h"
+
+namespace waste {
+
+// A container whose config was understood and whose plan was made, before anything is loaded.
+struct PreparedContainer {
+  std::unique_ptr<Container> container;
+  ModelConfig config;
+  int64_t context = 0;
+  int32_t threads = 1;
+  MemoryPlan plan;
+};
+
+// Errors: those of Container::Open and ParseModelConfig; kArgument for options out of range.
+Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOptions& options);
+
+// Errors also: kRamBudget (with the floor), kNoMemory, kUnsupported (the ISA), kCancelled.
+Result<std::unique_ptr<Backend>> OpenContainerBackend(const std::string& path,
+                                                      const OpenOptions& options,
+                                                      Progress& progress);
+
+}  // namespace waste
+
+#endif  // WASTE_CORE_ENGINE_CONTAINER_BACKEND_H_

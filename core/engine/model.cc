@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "container/verify.h"
+#include "engine/container_backend.h"
+#include "engine/scripted_backend.h"
+
+namespace waste {
+namespace {
+
+constexpr std::string_view kScriptPrefix = "test:";
+
+bool IsScript(const std::string& path) { return path.starts_with(kScriptPrefix); }
+std::string ScriptPath(const std::string& path) { return path.substr(kScriptPrefix.size()); }
+
+}  // namespace
+
+Result<std::shared_ptr<Model>> Model::Open(const std::string& path, const OpenOptions& options,
+                                           std::shared_ptr<Progress> progress) {
+  WASTE_ASSIGN(auto backend, IsScript(path)
+                                 ? OpenScriptedBackend(ScriptPath(path), options, *progress)
+                                 : OpenContainerBackend(path, options, *progress));
+  return std::make_shared<Model>(std::move(backend), std::move(progress));
+}
+
+Result<MemoryPlan> Model::Plan(const std::string& path, const OpenOptions& options) {
+  if (IsScript(path)) return PlanScript(ScriptPath(path), options);
+  WASTE_ASSIGN(const PreparedContainer prepared, PrepareContainer(path, options));
+  return prepared.plan;
+}
+
+Status Model::Verify(const std::string& path, Progress& progress) {
+  WASTE_ASSIGN(const PreparedContainer prepared,
+               PrepareContainer(path, {.io = IoMode::kBuffered}));
+  return VerifyContainer(*prepared.container, progress);
+}
+
+Model::Model(std::unique_ptr<Backend> backend, std::shared_ptr<Progress> log)
+    : backend_(std::move(backend)), log_(std::move(log)), stop_tokens_(info().stop_tokens) {
+  if (chat() != nullptr)
+    stop_tokens_.insert(stop_tokens_.end(), chat()->stop_tokens().begin(),
+                        chat()->stop_tokens().end());
+  std::sort(stop_tokens_.begin(), stop_tokens_.end());
+}
+
+bool Model::IsStopToken(int32_t token) const {
+  return std::binary_search(stop_tokens_.begin(), stop_tokens_.end(), token);
+}
+
+int64_t Model::CacheAllowance(int64_t session_bytes) const {
+  const MemoryPlan& p = plan();
+  const int64_t rest =
+      p.limit_bytes - p.trunk_bytes - p.scratch_bytes - p.staging_bytes - session_bytes;
+  return std::min(rest, p.cache_bytes);  // negative: the sessions alone are too much
+}
+
+int64_t Model::charged_bytes() const {
+  const std::lock_guard<std::mutex> lock(account_);
+  const MemoryPlan& p = plan();
+  return p.trunk_bytes + p.scratch_bytes + p.staging_bytes + session_bytes_ +
+         std::max(CacheAllowance(session_bytes_), int64_t{0});
+}
+
+Status Model::ChargeSession(int64_t bytes) {
+  // No step may run while the cache gives slots back: they could be leased.
+  WASTE_ASSIGN(const StepQueue::Turn turn, steps_.Enter(nullptr));
+  const std::lock_guard<std::mutex> lock(account_);
+  const int64_t wanted = session_bytes_ + bytes;
+  const int64_t allowance = CacheAllowance(wanted);
+  if (allowance < 0) {
+    const int64_t needed = plan().limit_bytes - allowance;
+    return Failure(Code::kRamBudget, "another session of ", bytes, " bytes does not fit: ",
+                   session_bytes_, " bytes of sessions are open and the budget is ",
+                   plan().limit_bytes, "; close one, ask for a smaller context, or grant ", needed)
+        .WithNeededBytes(needed);
+  }
+  backend_->LimitCache(allowance);
+  session_bytes_ = wanted;
+  return Status();
+}
+
+void Model::ReleaseSession(int64_t bytes) {
+  const auto turn = steps_.Enter(nullptr);
+  const std::lock_guard<std::mutex> lock(account_);
+  session_bytes_ -= bytes;
+  backend_->LimitCache(std::max(CacheAllowance(session_bytes_), int64_t{0}));
+}
+
+Status Model::Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
+                   const std::function<bool()>& stop, ExpertCounters& used) {
+  WASTE_ASSIGN(const StepQueue::Turn turn, steps_.Enter(stop));
+  const ExpertCounters before = backend_->counters();
+  const Status status = backend_->Step(timeline, tokens, logits, stop);
+  const ExpertCounters after = backend_->counters();
+  used.hits += after.hits - before.hits;
+  used.misses += after.misses - before.misses;
+  used.bytes_read += after.bytes_read - before.bytes_read;
+  used.read_us += after.read_us - before.read_us;
+  return status;
+}
+
+}  // namespace waste

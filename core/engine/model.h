@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An open model: the backend, the order of its steps, and the account of its memory. Shared by any
+// number of sessions and threads; immutable but for the account and the log.
+
+#ifndef WASTE_CORE_ENGINE_MODEL_H_
+#define WASTE_CORE_ENGINE_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/status.h"
+#include "engine/backend.h"
+#include "engine/open_options.h"
+#include "engine/step_queue.h"
+#include "engine/work_counters.h"
+
+namespace waste {
+
+class Model {
+ public:
+  // `path` is a container's folder, or "test:FILE" for a scripted fake. Errors: those of
+  // OpenContainerBackend and OpenScriptedBackend.
+  static Result<std::shared_ptr<Model>> Open(const std::string& path, const OpenOptions& options,
+                                             std::shared_ptr<Progress> progress);
+  // What Open would plan; nothing is loaded.
+  static Result<MemoryPlan> Plan(const std::string& path, const OpenOptions& options);
+
+  // Reads every byte of a container. Errors: the first damage, named; kCancelled.
+  static Status Verify(const std::string& path, Progress& progress);
+
+  Model(std::unique_ptr<Backend> backend, std::shared_ptr<Progress> log);
+
+  const BackendInfo& info() const { return backend_->info(); }
+  const MemoryPlan& plan() const { return backend_->plan(); }
+  const Tokenizer& tokenizer() const { return backend_->tokenizer(); }
+  const ChatFormat* chat() const { return backend_->chat(); }
+  Progress& log() { return *log_; }
+  // Tokens that end any answer: the config's and the chat format's.
+  bool IsStopToken(int32_t token) const;
+
+  WorkCounters& work() { return work_; }  // of all sessions
+  int64_t charged_bytes() const;  // trunk, scratch, staging, sessions, cache
+
+  // Memory of one session: the cache makes room. Errors: kRamBudget with the bytes needed.
+  Status ChargeSession(int64_t bytes);
+  void ReleaseSession(int64_t bytes);
+
+  int64_t TimelineBytes(int64_t context) const { return backend_->TimelineBytes(context); }
+  Result<std::unique_ptr<Timeline>> NewTimeline(int64_t context) {
+    return backend_->NewTimeline(context);
+  }
+
+  // One step in its turn. `used` gets what it cost in experts. Errors: those of Backend::Step.
+  Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
+              const std::function<bool()>& stop, ExpertCounters& used);
+
+ private:
+  // Under account_: what the cache may hold beside the sessions.
+  int64_t CacheAllowance(int64_t session_bytes) const;
+
+  std::unique_ptr<Backend> backend_;
+  std::shared_ptr<Progress> log_;
+  std::vector<int32_t> stop_tokens_;  // sorted
+  StepQueue steps_;
+  WorkCounters work_;
+  mutable std::mutex account_;
+  int64_t session_bytes_ = 0;
+};
+
+}  // namespace waste
+
+#endif  // WASTE_CORE_ENGINE_MODEL_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a caller may choose when a model is opened. Zero is "the default" in every field. Plain data.
+
+#ifndef WASTE_CORE_ENGINE_OPEN_OPTIONS_H_
+#define WASTE_CORE_ENGINE_OPEN_OPTIONS_H_
+
+#include <cstdint>
+
+#include "os/file.h"
+#include "os/system.h"
+
+namespace waste {
+
+struct OpenOptions {
+  // A session's context unless the model's own maximum is smaller.
+  static constexpr int64_t kDefaultContext = 8192;
+
+  int64_t budget_bytes = 0;
+  int64_t context = 0;
+  int32_t threads = 0;
+  IoMode io = IoMode::kAuto;
+  bool verify = false;
+  Isa isa = Isa::kBest;
+};
+
+}  // namespace waste
+
+#endif  // WASTE_CORE_ENGINE_OPEN_OPTIONS_H_

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The meaning of every kernel: plain loops in the order of the formula, nothing fused, nothing
+// reordered. The other tables are tested against this one. Pure functions; any thread.
+
+#include "base/bytes.h"
+#include "base/half.h"
+#include "kernels/tables.h"
+
+namespace waste {
+namespace {
+
+float Dot(const float* a, const float* b, int64_t n) {
+  float sum = 0.0f;
+  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+void Axpy(float a, const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] += a * x[i];
+}
+
+void TrunkRows(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
+               int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch) {
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    DecodeTrunkRow(w, r, {scratch, static_cast<size_t>(w.columns)});
+    for (int64_t b = 0; b < batch; ++b) {
+      y[b * y_stride + r] = Dot(scratch, x + b * x_stride, w.columns);
+    }
+  }
+}
+
+// Row r without its scale, which is applied to the finished sum.
+void SumBooks(const ExpertMatrix& w, int64_t r, float* out) {
+  for (int64_t v = 0; v < w.columns / kVectorSize; ++v) {
+    const std::array<uint8_t, kMaxStages> indices = ExpertIndices(w, r, v);
+    for (int64_t i = 0; i < kVectorSize; ++i) {
+      float sum = w.books[0][indices[0] * kVectorSize + i];
+      for (int32_t s = 1; s < w.codec.stages; ++s) {
+        sum += w.books[s][indices[s] * kVectorSize + i];
+      }
+      out[v * kVectorSize + i] = sum;
+    }
+  }
+}
+
+void ExpertRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
+                int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch) {
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    SumBooks(w, r, scratch);
+    const float scale = HalfToFloat(LoadU16(w.scales + 2 * r));
+    for (int64_t b = 0; b < batch; ++b) {
+      y[b * y_stride + r] = scale * Dot(scratch, x + b * x_stride, w.columns);
+    }
+  }
+}
+
+void DeltaStep(float* state, const float* decay, const float* k, const float* q, const float* v,
+               float beta, int64_t keys, int64_t values, float* out, float* scratch) {
+  for (int64_t j = 0; j < values; ++j) scratch[j] = out[j] = 0.0f;
+  for (int64_t i = 0; i < keys; ++i) {
+    for (int64_t j = 0; j < values; ++j) {
+      state[i * values + j] *= decay[i];
+      scratch[j] += k[i] * state[i * values + j];  // u
+    }
+  }
+  for (int64_t j = 0; j < values; ++j) scratch[j] = beta * (v[j] - scratch[j]);
+  for (int64_t i = 0; i < keys; ++i) {
+    for (int64_t j = 0; j < values; ++j) {
+      state[i * values + j] += k[i] * scratch[j];
+      out[j] += q[i] * state[i * values + j];
+    }
+  }
+}
+
+constexpr Kernels kTable = {.isa = Isa::kScalar,
+                            .dot = Dot,
+                            .axpy = Axpy,
+                            .trunk_rows = TrunkRows,
+                            .expert_rows = ExpertRows,
+                            .delta_step = DeltaStep};
+
+}  // namespace
+
+const Kernels* ScalarKernels() { return &kTable; }
+
+}  // namespace waste

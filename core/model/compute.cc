@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "model/compute.h"
+
+#include "base/check.h"
+
+namespace waste {
+
+TrunkMatrix RowsOf(const TrunkMatrix& matrix, int64_t begin, int64_t end) {
+  TrunkMatrix part = matrix;
+  part.rows = end - begin;
+  part.payload = matrix.row(begin);
+  part.scales = matrix.row_scales(begin);
+  return part;
+}
+
+ExpertMatrix RowsOf(const ExpertMatrix& matrix, int64_t begin, int64_t end) {
+  ExpertMatrix part = matrix;
+  part.rows = end - begin;
+  part.indices = matrix.indices + ExpertIndexBytes(matrix.codec, begin, matrix.columns);
+  part.scales = matrix.scales + begin * 2;
+  return part;
+}
+
+Compute::Compute(const Kernels& table, ThreadPool& pool, uint8_t* scratch, int64_t scratch_bytes)
+    : kernels(table),
+      pool_(pool),
+      scratch_(scratch),
+      scratch_bytes_(scratch_bytes),
+      flags_(new Flag[static_cast<size_t>(pool.threads())]) {}
+
+Compute::Scratch::Scratch(Compute& compute) {
+  while (taken_ == nullptr) {
+    for (int32_t i = 0; i < compute.pool_.threads(); ++i) {
+      std::atomic<bool>& taken = compute.flags_[i].taken;
+      if (taken.load(std::memory_order_relaxed)) continue;
+      if (taken.exchange(true, std::memory_order_acquire)) continue;
+      taken_ = &taken;
+      memory_ = compute.scratch_ + i * compute.scratch_bytes_;
+      return;
+    }
+  }
+}
+
+void Compute::Project(std::span<const Projection> projections, Rows x) {
+  if (projections.empty()) return;
+  const int64_t columns = projections.front().w->columns;
+  int64_t rows = 0;
+  for (const Projection& projection : projections) {
+    WASTE_CHECK(projection.w->columns == columns);
+    rows += projection.w->rows;
+  }
+  // Kernels take four rows at a time.
+  const int64_t grain = RoundUp(std::max<int64_t>(1, kPieceWork / (columns * x.count)), 4);
+  Run(rows, grain, [&](int64_t begin, int64_t end) {
+    const Scratch scratch(*this);
+    int64_t first = 0;  // row of this projection in the sequence of all
+    for (const Projection& projection : projections) {
+      const TrunkMatrix& w = *projection.w;
+      const int64_t from = std::max(begin - first, int64_t{0});
+      const int64_t to = std::min(end - first, w.rows);
+      if (from < to)
+        kernels.trunk_rows(w, from, to, x.data, x.stride, x.count, projection.y,
+                           projection.y_stride, scratch.floats());
+      first += w.rows;
+    }
+  });
+}
+
+}  // namespace waste

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every block of a step computes with: the kernels, the threads, and scratch memory for each
+// thread. Work is cut into pieces by its size in multiply-adds; what is too small to share runs on
+// the caller. Which piece runs where changes nothing in the result. One step at a time; nothing here
+// allocates once it is made.
+
+#ifndef WASTE_CORE_MODEL_COMPUTE_H_
+#define WASTE_CORE_MODEL_COMPUTE_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "base/checked.h"
+#include "kernels/kernels.h"
+#include "parallel/thread_pool.h"
+
+namespace waste {
+
+// Rows of f32 vectors, `stride` floats apart.
+struct Rows {
+  const float* data;
+  int64_t stride;
+  int64_t count;
+
+  const float* row(int64_t r) const { return data + r * stride; }
+};
+
+// y = W x for the rows of x that it is run with: y is [x.count, w->rows], y_stride floats apart.
+struct Projection {
+  const TrunkMatrix* w;
+  float* y;
+  int64_t y_stride;
+};
+
+// Rows [begin, end) of a matrix as a matrix of its own; `begin` of an expert's is a multiple of 64.
+TrunkMatrix RowsOf(const TrunkMatrix& matrix, int64_t begin, int64_t end);
+ExpertMatrix RowsOf(const ExpertMatrix& matrix, int64_t begin, int64_t end);
+
+class Compute {
+ public:
+  // Most rows of a matrix that a body with an intermediate result takes at a time.
+  static constexpr int64_t kBlock = 64;
+  // Multiply-adds of a piece of work: some microseconds.
+  static constexpr int64_t kPieceWork = int64_t{1} << 16;
+
+  // `scratch` is [pool.threads()] pieces of `scratch_bytes` each.
+  Compute(const Kernels& table, ThreadPool& pool, uint8_t* scratch, int64_t scratch_bytes);
+
+  const Kernels& kernels;
+
+  // One thread's scratch, held as long as this lives. There are as many as threads: always one free.
+  class Scratch {
+   public:
+    explicit Scratch(Compute& compute);
+    ~Scratch() { taken_->store(false, std::memory_order_release); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    uint8_t* memory() const { return memory_; }
+    float* floats() const { return reinterpret_cast<float*>(memory_); }
+
+   private:
+    std::atomic<bool>* taken_ = nullptr;
+    uint8_t* memory_ = nullptr;
+  };
+
+  // Calls body(begin, end) on pieces of [0, count); `work` is what one item takes.
+  template <typename Body>
+  void Parallel(int64_t count, int64_t work, const Body& body) {
+    const int64_t grain = std::max<int64_t>(1, kPieceWork / std::max<int64_t>(work, 1));
+    Run(count, grain, body);
+  }
+  // The same with pieces of `grain` items.
+  template <typename Body>
+  void Run(int64_t count, int64_t grain, const Body& body) {
+    if (count <= grain) {
+      if (count > 0) body(int64_t{0}, count);
+    } else {
+      pool_.Run(count, grain, std::cref(body));  // a reference: a closure might be allocated
+    }
+  }
+
+  // All projections of the same input, in one parallel region.
+  void Project(std::span<const Projection> projections, Rows x);
+
+ private:
+  struct alignas(64) Flag {
+    std::atomic<bool> taken{false};
+  };
+
+  ThreadPool& pool_;
+  uint8_t* scratch_;
+  int64_t scratch_bytes_;
+  std::unique_ptr<Flag[]> flags_;  // [threads]
+};
+
+}  // namespace waste
+
+#endif  // WASTE_CORE_MODEL_COMPUTE_H_

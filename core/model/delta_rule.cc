@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The chunked (WY) form. Written out from the state S before a chunk, with E_t = a_1 ... a_t and
+// E_ti = a_{i+1} ... a_t (elementwise products):
+//
+//   d_t = beta_t (v_t - S^T (E_t k_t) - sum_{i<t} A_ti d_i),   A_ti = k_t . (E_ti k_i)
+//   o_t = S^T (E_t q_t) + sum_{i<=t} Q_ti d_i,                  Q_ti = q_t . (E_ti k_i)
+//   S'  = diag(E_n) S + sum_i (E_ni k_i) d_i^T
+//
+// The usual form divides decays (E_t / E_i), which overflows when they are strong. Here they are
+// only ever multiplied up, each factor at most 1: exact to a few roundings for any decay, 0
+// included. That takes one product a pair (t, i) and key. On a CPU the work on S is 3 dim^2
+// multiply-adds a row whatever the chunk, and the pairs grow with it, so chunks are just long enough
+// that S is swept seldom.
+
+#include "model/delta_rule.h"
+
+#include <algorithm>
+
+namespace waste {
+namespace {
+
+// All row-major.
+struct Chunk {
+  float* k_begin;  // [chunk, dim]: E_t k_t
+  float* q_begin;  // [chunk, dim]: E_t q_t
+  float* k_end;    // [chunk, dim]: E_ni k_i
+  float* decay;    // [dim]: E_t, at last E_n
+  float* kk;       // [chunk, chunk]: A
+  float* qk;       // [chunk, chunk]: Q
+  float* delta;    // [chunk, dim]: S^T (E_t k_t), then d
+  float* out;      // [chunk, dim]
+
+  static Chunk Plan(Arena& arena, int64_t dim) {
+    Chunk chunk;
+    for (float** rows : {&chunk.k_begin, &chunk.q_begin, &chunk.k_end, &chunk.delta, &chunk.out})
+      *rows = arena.Floats(kDeltaChunk * dim);
+    chunk.decay = arena.Floats(dim);
+    chunk.kk = arena.Floats(kDeltaChunk * kDeltaChunk);
+    chunk.qk = arena.Floats(kDeltaChunk * kDeltaChunk);
+    return chunk;
+  }
+};
+
+void Multiply(const float* factor, float* values, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) values[i] *= factor[i];
+}
+
+void DecayFromBegin(const DeltaRows& rows, int64_t dim, Chunk& chunk) {
+  std::fill_n(chunk.decay, dim, 1.0f);
+  for (int64_t t = 0; t < rows.count; ++t) {
+    Multiply(rows.decay + t * rows.stride, chunk.decay, dim);
+    for (int64_t c = 0; c < dim; ++c) {
+      chunk.k_begin[t * dim + c] = chunk.decay[c] * rows.k[t * rows.stride + c];
+      chunk.q_begin[t * dim + c] = chunk.decay[c] * rows.q[t * rows.stride + c];
+    }
+  }
+}
+
+// A and Q, column by column: k_i is decayed on to the end of the chunk, row after row.
+void DecayToEnd(const Kernels& kernels, const DeltaRows& rows, int64_t dim, Chunk& chunk) {
+  for (int64_t i = 0; i < rows.count; ++i) {
+    float* k = chunk.k_end + i * dim;  // E_ti k_i
+    std::copy_n(rows.k + i * rows.stride, dim, k);
+    chunk.qk[i * kDeltaChunk + i] = kernels.dot(rows.q + i * rows.stride, k, dim);
+    for (int64_t t = i + 1; t < rows.count; ++t) {
+      Multiply(rows.decay + t * rows.stride, k, dim);
+      chunk.kk[t * kDeltaChunk + i] = kernels.dot(rows.k + t * rows.stride, k, dim);
+      chunk.qk[t * kDeltaChunk + i] = kernels.dot(rows.q + t * rows.stride, k, dim);
+    }
+  }
+}
+
+void ReadState(const Kernels& kernels, const float* state, int64_t count, int64_t dim,
+               Chunk& chunk) {
+  std::fill_n(chunk.delta, count * dim, 0.0f);
+  std::fill_n(chunk.out, count * dim, 0.0f);
+  for (int64_t c = 0; c < dim; ++c) {
+    const float* row = state + c * dim;
+    for (int64_t t = 0; t < count; ++t) {
+      kernels.axpy(chunk.k_begin[t * dim + c], row, chunk.delta + t * dim, dim);
+      kernels.axpy(chunk.q_begin[t * dim + c], row, chunk.out + t * dim, dim);
+    }
+  }
+}
+
+// The unit lower-triangular solve for d, and the outputs that follow from it.
+void Solve(const Kernels& kernels, const DeltaRows& rows, int64_t dim, Chunk& chunk) {
+  for (int64_t t = 0; t < rows.count; ++t) {
+    float* delta = chunk.delta + t * dim;
+    for (int64_t i = 0; i < t; ++i)
+      kernels.axpy(chunk.kk[t * kDeltaChunk + i], chunk.delta + i * dim, delta, dim);
+    const float beta = rows.beta[t * rows.beta_stride];
+    const float* v = rows.v + t * rows.stride;
+    for (int64_t j = 0; j < dim; ++j) delta[j] = beta * (v[j] - delta[j]);
+    for (int64_t i = 0; i <= t; ++i)
+      kernels.axpy(chunk.qk[t * kDeltaChunk + i], chunk.delta + i * dim, chunk.out + t * dim, dim);
+  }
+}
+
+void WriteState(const Kernels& kernels, const Chunk& chunk, int64_t count, int64_t dim,
+                float* state) {
+  for (int64_t c = 0; c < dim; ++c) {
+    float* row = state + c * dim;
+    for (int64_t j = 0; j < dim; ++j) row[j] *= chunk.decay[c];
+    for (int64_t i = 0; i < count; ++i)
+      kernels.axpy(chunk.k_end[i * dim + c], chunk.delta + i * dim, row, dim);
+  }
+}
+
+DeltaRows Part(const DeltaRows& rows, int64_t begin, int64_t count) {
+  DeltaRows part = rows;
+  for (const float** input : {&part.q, &part.k, &part.v, &part.decay})
+    *input += begin * rows.stride;
+  part.beta += begin * rows.beta_stride;
+  part.out += begin * rows.stride;
+  part.count = count;
+  return part;
+}
+
+}  // namespace
+
+int64_t DeltaScratchBytes(int64_t dim) {
+  Arena arena;
+  Chunk::Plan(arena, dim);
+  return arena.peak_bytes();
+}
+
+void DeltaRecurrent(const Kernels& kernels, const DeltaRows& rows, int64_t dim, float* state,
+                    uint8_t* scratch) {
+  Arena arena(scratch);
+  float* out = arena.Floats(dim);
+  float* kernel_scratch = arena.Floats(dim);
+  for (int64_t t = 0; t < rows.count; ++t) {
+    const int64_t at = t * rows.stride;
+    kernels.delta_step(state, rows.decay + at, rows.k + at, rows.q + at, rows.v + at,
+                       rows.beta[t * rows.beta_stride], dim, dim, out, kernel_scratch);
+    std::copy_n(out, dim, rows.out + at);
+  }
+}
+
+void DeltaChunked(const Kernels& kernels, const DeltaRows& rows, int64_t dim, float* state,
+                  uint8_t* scratch) {
+  Arena arena(scratch);
+  Chunk chunk = Chunk::Plan(arena, dim);
+  for (int64_t begin = 0; begin < rows.count; begin += kDeltaChunk) {
+    const DeltaRows part = Part(rows, begin, std::min(rows.count - begin, kDeltaChunk));
+    DecayFromBegin(part, dim, chunk);
+    DecayToEnd(kernels, part, dim, chunk);
+    ReadState(kernels, state, part.count, dim, chunk);
+    Solve(kernels, part, dim, chunk);
+    WriteState(kernels, chunk, part.count, dim, state);
+    for (int64_t t = 0; t < part.count; ++t)
+      std::copy_n(chunk.out + t * dim, dim, part.out + t * part.stride);
+  }
+}
+
+}  // namespace waste

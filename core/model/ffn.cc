@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "model/ffn.h"
+
+#include <algorithm>
+
+#include "model/primitives.h"
+
+namespace waste {
+
+FfnScratch FfnScratch::Plan(Arena& arena, const ModelConfig& config, int64_t rows) {
+  const int64_t shared = config.moe.inner * config.moe.shared_experts;
+  return {.inner = arena.Floats(rows * std::max(config.dense_inner, shared))};
+}
+
+int64_t FfnScratch::ThreadBytes(const ModelConfig& config, int64_t rows) {
+  Arena arena;
+  arena.Floats(RoundUp(config.hidden, kTrunkGroup));
+  arena.Floats(rows * Compute::kBlock);
+  return arena.peak_bytes();
+}
+
+void RunFfn(Compute& compute, const ModelConfig& config, const FfnWeights& w,
+            const FfnScratch& scratch, Rows x, float* out) {
+  const Kernels& kernels = compute.kernels;
+  float* inner = scratch.inner;  // [rows, w.inner]: gate, then its activation
+
+  // A piece makes the same rows of gate and up, so that the activation follows at once.
+  const int64_t work = 2 * config.hidden * x.count;
+  const int64_t grain = std::clamp<int64_t>(Compute::kPieceWork / work, 4, Compute::kBlock);
+  compute.Run(w.inner, grain, [&](int64_t begin, int64_t end) {
+    const Compute::Scratch thread(compute);
+    Arena arena(thread.memory());
+    float* kernel_scratch = arena.Floats(RoundUp(config.hidden, kTrunkGroup));
+    float* up = arena.Floats(x.count * Compute::kBlock);  // [rows, kBlock]
+    for (int64_t r = begin; r < end; r += Compute::kBlock) {
+      const int64_t n = std::min(end - r, Compute::kBlock);
+      kernels.trunk_rows(w.gate, r, r + n, x.data, x.stride, x.count, inner, w.inner,
+                         kernel_scratch);
+      kernels.trunk_rows(RowsOf(w.up, r, r + n), 0, n, x.data, x.stride, x.count, up,
+                         Compute::kBlock, kernel_scratch);
+      for (int64_t row = 0; row < x.count; ++row)
+        Activate(config, inner + row * w.inner + r, up + row * Compute::kBlock, n);
+    }
+  });
+
+  const Projection down[] = {{&w.down, out, config.hidden}};
+  compute.Project(down, {inner, w.inner, x.count});
+}
+
+}  // namespace waste

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "model/moe.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "model/primitives.h"
+
+namespace waste {
+
+void ChooseExperts(const MoeConfig& moe, const float* scores, const float* bias, int32_t* experts,
+                   float* weights) {
+  const auto key = [&](int64_t e) { return bias == nullptr ? scores[e] : scores[e] + bias[e]; };
+  int64_t held = 0;  // the best so far, largest first; `weights` has their keys
+  for (int64_t e = 0; e < moe.experts; ++e) {
+    const float value = key(e);
+    if (held == moe.top_k && !(value > weights[held - 1])) continue;
+    int64_t at = held < moe.top_k ? held++ : held - 1;
+    for (; at > 0 && value > weights[at - 1]; --at) {  // equal ones stay before it
+      weights[at] = weights[at - 1];
+      experts[at] = experts[at - 1];
+    }
+    weights[at] = value;
+    experts[at] = static_cast<int32_t>(e);
+  }
+  float sum = 0;
+  for (int64_t j = 0; j < moe.top_k; ++j) {
+    weights[j] = scores[experts[j]];
+    sum += weights[j];
+  }
+  const float divisor = moe.renormalise && moe.top_k > 1 ? sum + 1e-20f : 1.0f;
+  for (int64_t j = 0; j < moe.top_k; ++j) weights[j] = weights[j] / divisor * moe.scale;
+}
+
+MoeScratch MoeScratch::Plan(Arena& arena, const ModelConfig& config, int64_t rows) {
+  const MoeConfig& moe = config.moe;
+  const int64_t pairs = rows * moe.top_k;
+  const int64_t slots = std::min(pairs, std::max(kMaxSlots, rows));
+  return {.scores = arena.Floats(rows * moe.experts),
+          .chosen = arena.Ints(pairs),
+          .weights = arena.Floats(pairs),
+          .first = arena.Ints(moe.experts + 1),
+          .pair_row = arena.Ints(pairs),
+          .pair_weight = arena.Floats(pairs),
+          .wanted = arena.Ints(moe.experts),
+          .latent = arena.Floats(rows * moe.latent),
+          .gathered = arena.Floats(slots * config.expert_outer()),
+          .inner = arena.Floats(slots * moe.inner),
+          .y = arena.Floats(rows * config.expert_outer()),
+          .shared_out = arena.Floats(moe.shared_experts > 0 ? rows * config.hidden : 0),
+          .ffn = FfnScratch::Plan(arena, config, rows)};
+}
+
+int64_t MoeScratch::ThreadBytes(const ModelConfig& config, int64_t rows) {
+  Arena arena;
+  arena.Floats(kIndexBlock * std::max(config.moe.inner, config.expert_outer()));
+  arena.Floats(rows * kIndexBlock);
+  return arena.peak_bytes();
+}
+
+// Some of the wanted experts, whose pairs fit the slots and whose records fit the leases.
+struct Moe::Group {
+  std::span<const int32_t> experts;
+  int64_t first_pair;  // of the first expert; its slot is 0
+  int64_t pairs;
+  int64_t rows_max;  // of an expert
+};
+
+Moe::Moe(Compute& compute, const ModelConfig& config, ExpertSource& source,
+         const MoeScratch& scratch)
+    : compute_(compute), config_(config), source_(source), s_(scratch) {
+  WASTE_CHECK(config.moe.experts == 0 || source.max_leases() >= 1);
+  // An expert in a group has at least one slot.
+  leases_.reserve(static_cast<size_t>(
+      std::min({source.max_leases(), config.moe.experts, MoeScratch::kMaxSlots})));
+}
+
+Status Moe::Run(int64_t layer, const MoeWeights& w, Rows x, const std::function<bool()>& stop,
+                float* out) {
+  const MoeConfig& moe = config_.moe;
+  const Projection of_x[] = {{&w.router, s_.scores, moe.experts},
+                             {&w.latent_down, s_.latent, moe.latent}};
+  compute_.Project(std::span(of_x).first(moe.latent > 0 ? 2 : 1), x);
+  Route(w, x.count);
+
+  const Rows z = moe.latent > 0 ? Rows{s_.latent, moe.latent, x.count} : x;
+  std::fill_n(s_.y, x.count * config_.expert_outer(), 0.0f);
+  const int64_t wanted_count = SortPairs(x.count);
+  for (int64_t begin = 0; begin < wanted_count;) {
+    const Group group = NextGroup(begin, wanted_count);
+    leases_.clear();
+    WASTE_TRY(source_.Acquire(static_cast<int32_t>(layer), group.experts, stop, leases_));
+    WASTE_CHECK(leases_.size() == group.experts.size());
+    RunGroup(group, z);
+    leases_.clear();
+    begin += static_cast<int64_t>(group.experts.size());
+  }
+  Finish(w, x, out);
+  return Status();
+}
+
+void Moe::Route(const MoeWeights& w, int64_t rows) {
+  const MoeConfig& moe = config_.moe;
+  compute_.Parallel(rows, 16 * moe.experts, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      float* scores = s_.scores + r * moe.experts;
+      for (int64_t e = 0; e < moe.experts; ++e) scores[e] = Sigmoid(scores[e]);
+      ChooseExperts(moe, scores, w.bias, s_.chosen + r * moe.top_k, s_.weights + r * moe.top_k);
+    }
+  });
+}
+
+// Sorts the pairs by expert, then row, and lists the experts that have any.
+int64_t Moe::SortPairs(int64_t rows) {
+  const int64_t experts = config_.moe.experts, top_k = config_.moe.top_k;
+  std::fill_n(s_.first, experts + 1, 0);
+  for (int64_t i = 0; i < rows * top_k; ++i) ++s_.first[s_.chosen[i] + 1];
+  int64_t wanted_count = 0;
+  for (int64_t e = 0; e < experts; ++e) {
+    if (s_.first[e + 1] > 0) s_.wanted[wanted_count++] = static_cast<int32_t>(e);
+    s_.first[e + 1] += s_.first[e];
+  }
+  for (int64_t i = 0; i < rows * top_k; ++i) {
+    const int32_t at = s_.first[s_.chosen[i]]++;
+    s_.pair_row[at] = static_cast<int32_t>(i / top_k);
+    s_.pair_weight[at] = s_.weights[i];
+  }
+  // Each `first` has moved to where the next expert's was.
+  for (int64_t e = experts; e > 0; --e) s_.first[e] = s_.first[e - 1];
+  s_.first[0] = 0;
+  return wanted_count;
+}
+
+Moe::Group Moe::NextGroup(int64_t begin, int64_t wanted_count) const {
+  const int64_t first_pair = s_.first[s_.wanted[begin]];
+  int64_t end = begin, pairs = 0, rows_max = 0;
+  while (end < wanted_count && end - begin < source_.max_leases()) {
+    const int64_t with_next = s_.first[s_.wanted[end] + 1] - first_pair;
+    if (end > begin && with_next > MoeScratch::kMaxSlots) break;
+    rows_max = std::max(rows_max, with_next - pairs);
+    pairs = with_next;
+    ++end;
+  }
+  return {{s_.wanted + begin, static_cast<size_t>(end - begin)}, first_pair, pairs, rows_max};
+}
+
+void Moe::RunGroup(const Group& group, Rows z) {
+  const int64_t outer = config_.expert_outer();
+  compute_.Parallel(group.pairs, outer, [&](int64_t begin, int64_t end) {
+    for (int64_t slot = begin; slot < end; ++slot)
+      std::copy_n(z.row(s_.pair_row[group.first_pair + slot]), outer, s_.gathered + slot * outer);
+  });
+  GateAndUp(group);
+  DownAndSum(group);
+}
+
+// inner = act(W_gate z, W_up z), a piece being 64 rows of one expert's matrices.
+void Moe::GateAndUp(const Group& group) {
+  const int64_t inner = config_.moe.inner, outer = config_.expert_outer();
+  const int64_t blocks = CeilDivide(inner, kIndexBlock);
+  const int64_t items = static_cast<int64_t>(group.experts.size()) * blocks;
+  const int64_t work = 2 * kIndexBlock * outer * group.pairs * blocks / items;
+  compute_.Parallel(items, work, [&](int64_t begin, int64_t end) {
+    const Compute::Scratch thread(compute_);
+    Arena arena(thread.memory());
+    float* kernel_scratch = arena.Floats(kIndexBlock * outer);
+    float* up = arena.Floats(group.rows_max * kIndexBlock);  // [rows, 64]
+    for (int64_t item = begin; item < end; ++item) {
+      const ExpertRecord& record = leases_[item / blocks].record();
+      const int32_t expert = group.experts[item / blocks];
+      const int64_t slot = s_.first[expert] - group.first_pair;
+      const int64_t rows = s_.first[expert + 1] - s_.first[expert];
+      const int64_t r = item % blocks * kIndexBlock, n = std::min(inner - r, kIndexBlock);
+      const float* input = s_.gathered + slot * outer;
+      float* gate = s_.inner + slot * inner;
+      compute_.kernels.expert_rows(record.gate, r, r + n, input, outer, rows, gate, inner,
+                                   kernel_scratch);
+      compute_.kernels.expert_rows(RowsOf(record.up, r, r + n), 0, n, input, outer, rows, up,
+                                   kIndexBlock, kernel_scratch);
+      for (int64_t i = 0; i < rows; ++i)
+        Activate(config_, gate + i * inner + r, up + i * kIndexBlock, n);
+    }
+  });
+}
+
+// y += weight W_down inner, a piece being 64 outputs of all experts: so each output is summed by
+// one thread, in the experts' order.
+void Moe::DownAndSum(const Group& group) {
+  const int64_t inner = config_.moe.inner, outer = config_.expert_outer();
+  const int64_t blocks = CeilDivide(outer, kIndexBlock);
+  const int64_t work = kIndexBlock * inner * group.pairs;
+  compute_.Parallel(blocks, work, [&](int64_t begin, int64_t end) {
+    const Compute::Scratch thread(compute_);
+    Arena arena(thread.memory());
+    float* kernel_scratch = arena.Floats(kIndexBlock * inner);
+    float* down = arena.Floats(group.rows_max * kIndexBlock);  // [rows, 64]
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t r = block * kIndexBlock, n = std::min(outer - r, kIndexBlock);
+      for (size_t i = 0; i < group.experts.size(); ++i) {
+        const int32_t expert = group.experts[i];
+        const int64_t first = s_.first[expert], rows = s_.first[expert + 1] - first;
+        const float* input = s_.inner + (first - group.first_pair) * inner;
+        compute_.kernels.expert_rows(RowsOf(leases_[i].record().down, r, r + n), 0, n, input,
+                                     inner, rows, down, kIndexBlock, kernel_scratch);
+        for (int64_t p = 0; p < rows; ++p)
+          compute_.kernels.axpy(s_.pair_weight[first + p], down + p * kIndexBlock,
+                                s_.y + s_.pair_row[first + p] * outer + r, n);
+      }
+    }
+  });
+}
+
+void Moe::Finish(const MoeWeights& w, Rows x, float* out) {
+  const int64_t latent = config_.moe.latent, hidden = config_.hidden;
+  if (latent > 0) {
+    for (int64_t r = 0; w.latent_norm != nullptr && r < x.count; ++r)
+      RmsNorm(compute_.kernels, s_.y + r * latent, w.latent_norm, config_.norm_eps, latent,
+              s_.y + r * latent);
+    const Projection up[] = {{&w.latent_up, out, hidden}};
+    compute_.Project(up, {s_.y, latent, x.count});
+  } else {
+    std::copy_n(s_.y, x.count * hidden, out);
+  }
+  if (config_.moe.shared_experts == 0) return;
+  RunFfn(compute_, config_, w.shared, s_.ffn, x, s_.shared_out);
+  compute_.kernels.axpy(1.0f, s_.shared_out, out, x.count * hidden);
+}
+
+}  // namespace waste

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The mixture of experts over a batch of rows:
+//
+//   s = sigmoid(W_router x);  chosen: the top k of s + bias, the lowest expert first on ties
+//   weight_j = s_j, / (sum of the chosen + 1e-20) if renormalised, times the scale
+//   z = W_down x, or x without a latent;  y = sum_j weight_j FFN_j(z), in ascending expert order
+//   out = W_up RMSNorm(y), or y without a latent;  out += FFN_shared(x)
+//
+// Every expert that some row chose is acquired once for all of them. The sum's order is that of the
+// experts' numbers whatever the batch, so that a row's result does not depend on its company. One
+// step at a time, on the step's threads.
+
+#ifndef WASTE_CORE_MODEL_MOE_H_
+#define WASTE_CORE_MODEL_MOE_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "model/arena.h"
+#include "model/compute.h"
+#include "model/config.h"
+#include "model/ffn.h"
+#include "model/weights.h"
+#include "stream/expert_source.h"
+
+namespace waste {
+
+// Writes the `top_k` largest of `scores` + `bias` (may be null) to `experts`, largest first, and
+// their weights, which are the scores without bias, to `weights`.
+void ChooseExperts(const MoeConfig& moe, const float* scores, const float* bias, int32_t* experts,
+                   float* weights);
+
+struct MoeScratch {
+  // Most (row, expert) pairs that are computed at a time; at least a step's rows.
+  static constexpr int64_t kMaxSlots = 256;
+
+  float* scores;      // [rows, experts]
+  int32_t* chosen;    // [rows, top_k]
+  float* weights;     // [rows, top_k]
+  int32_t* first;     // [experts + 1]: where an expert's pairs begin among all, sorted by expert
+  int32_t* pair_row;  // [rows * top_k]
+  float* pair_weight;  // [rows * top_k]
+  int32_t* wanted;    // [experts]: those with pairs, ascending
+  float* latent;      // [rows, latent]
+  float* gathered;    // [slots, outer]: inputs, an expert's rows together
+  float* inner;       // [slots, moe inner]
+  float* y;           // [rows, outer]
+  float* shared_out;  // [rows, hidden]
+  FfnScratch ffn;
+
+  static MoeScratch Plan(Arena& arena, const ModelConfig& config, int64_t rows);
+  static int64_t ThreadBytes(const ModelConfig& config, int64_t rows);
+};
+
+class Moe {
+ public:
+  Moe(Compute& compute, const ModelConfig& config, ExpertSource& source,
+      const MoeScratch& scratch);
+
+  // x is [rows, hidden], out [rows, hidden]. Errors: those of the source.
+  Status Run(int64_t layer, const MoeWeights& w, Rows x, const std::function<bool()>& stop,
+             float* out);
+
+ private:
+  struct Group;
+
+  void Route(const MoeWeights& w, int64_t rows);
+  int64_t SortPairs(int64_t rows);
+  Group NextGroup(int64_t begin, int64_t wanted_count) const;
+  void RunGroup(const Group& group, Rows z);
+  void GateAndUp(const Group& group);
+  void DownAndSum(const Group& group);
+  void Finish(const MoeWeights& w, Rows x, float* out);
+
+  Compute& compute_;
+  const ModelConfig& config_;
+  ExpertSource& source_;
+  MoeScratch s_;
+  std::vector<ExpertLease> leases_;
+};
+
+}  // namespace waste
+
+#endif  // WASTE_CORE_MODEL_MOE_H_

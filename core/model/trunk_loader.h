@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Brings trunk tensors into one buffer, each checked against the shape that the model needs of it.
+// Used twice with the same calls: without a buffer it checks and counts, with one it reads. The
+// first error stays, and everything after it does nothing. One thread; Weights is its only user.
+
+#ifndef WASTE_CORE_MODEL_TRUNK_LOADER_H_
+#define WASTE_CORE_MODEL_TRUNK_LOADER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "base/progress.h"
+#include "base/status.h"
+#include "container/container.h"
+#include "model/arena.h"
+
+namespace waste {
+
+class TrunkLoader {
+ public:
+  // Checks and counts.
+  explicit TrunkLoader(const Container& container) : container_(container) {}
+  // Reads into `memory`, of which the first `staging_bytes` are for tensors on their way.
+  TrunkLoader(const Container& container, uint8_t* memory, int64_t staging_bytes,
+              Progress& progress);
+
+  const Status& status() const { return status_; }
+  int64_t held_bytes() const { return arena_.peak_bytes(); }  // of all tensors, as they are kept
+  int64_t staging_bytes() const { return staging_bytes_; }    // of the largest one not kept packed
+  int64_t file_bytes() const { return file_bytes_; }          // that are read
+
+  bool Has(const std::string& name) const {
+    return container_.manifest().FindTrunk(name) != nullptr;
+  }
+  // The tensor's entry if it is there and [rows, columns], else null and an error.
+  const TrunkEntry* Entry(const std::string& name, int64_t rows, int64_t columns);
+  // Kept packed, as it lies on disk.
+  TrunkMatrix Matrix(const std::string& name, int64_t rows, int64_t columns);
+  // Only passing through, until the next call: for what is derived from it.
+  TrunkMatrix Staged(const std::string& name, int64_t rows, int64_t columns);
+  // As f32 values that are all finite; any shape of `count` values.
+  float* Vector(const std::string& name, int64_t count);
+  // The first `count` values, all finite, of a tensor that may be padded.
+  float* PaddedVector(const std::string& name, int64_t count);
+  // f32 memory for what is derived.
+  float* Floats(int64_t count) { return arena_.Floats(count); }
+
+  // Whether memory is there to be filled.
+  bool reading() const { return progress_ != nullptr && status_.ok(); }
+  void Fail(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+
+ private:
+  const TrunkEntry* Find(const std::string& name);
+  // The entry's bytes at `to`, null while counting.
+  TrunkMatrix Read(const TrunkEntry& entry, uint8_t* to);
+  TrunkMatrix Stage(const TrunkEntry& entry);
+  float* Values(const TrunkEntry& entry, int64_t checked);
+
+  const Container& container_;
+  Arena arena_;
+  uint8_t* staging_ = nullptr;
+  int64_t staging_bytes_ = 0;
+  int64_t file_bytes_ = 0;
+  Progress* progress_ = nullptr;  // null while counting
+  Status status_;
+};
+
+}  // namespace waste
+
+#endif  // WASTE_CORE_MODEL_TRUNK_LOADER_H_

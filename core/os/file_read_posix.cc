@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading: pread, with direct I/O where the file system really does it. What cannot be read
+// directly although that was asked for is read through the page cache and dropped from it again, so
+// that experts are not kept twice and do not push out what others have cached.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/aligned_buffer.h"
+#include "base/check.h"
+#include "os/file.h"
+#include "os/system_error.h"
+
+namespace waste {
+namespace {
+
+constexpr int64_t kBlock = 4096;                // of direct reads: offset, size and address
+constexpr int64_t kReadMax = int64_t{1} << 30;  // one call; systems refuse more than 2 GiB
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+// A whole range, or as much of it as there is: bytes read, or -errno.
+int64_t ReadFully(int descriptor, int64_t offset, std::span<uint8_t> out, bool direct) {
+  const int64_t size = static_cast<int64_t>(out.size());
+  int64_t done = 0;
+  while (done < size) {
+    const size_t wanted = static_cast<size_t>(std::min(size - done, kReadMax));
+    const ssize_t got = pread(descriptor, out.data() + done, wanted, offset + done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -int64_t{errno};
+    if (got == 0) break;
+    // A direct read goes on at a block, reading the rest of a short one again.
+    const int64_t used = direct && done + got < size ? got / kBlock * kBlock : got;
+    if (used == 0) break;
+    done += used;
+  }
+  return done;
+}
+
+class PosixFile : public File {
+ public:
+  PosixFile(std::string path, Descriptor descriptor, int64_t size, bool direct, bool drop)
+      : path_(std::move(path)),
+        descriptor_(std::move(descriptor)),
+        size_(size),
+        direct_(direct),
+        drop_(drop) {}
+
+  Status ReadAt(int64_t offset, std::span<uint8_t> out) const override {
+    const int64_t wanted = static_cast<int64_t>(out.size());
+    if (offset < 0 || offset > size_ || wanted > size_ - offset)
+      return Failure(Code::kCorrupt, path_, ": ", wanted, " bytes at ", offset,
+                     " are not all in its ", size_, " bytes");
+    WASTE_CHECK(!direct_ || (offset % kBlock == 0 && wanted % kBlock == 0 &&
+                             reinterpret_cast<uintptr_t>(out.data()) % kBlock == 0));
+    const int64_t got = ReadFully(descriptor_.number(), offset, out, direct_);
+    if (got < 0)
+      return Failure(Code::kIo, path_, ": cannot read ", wanted, " bytes at ", offset, ": ",
+                     SystemErrorText(static_cast<int>(-got)));
+    if (got < wanted)
+      return Failure(Code::kCorrupt, path_, ": had ", size_, " bytes when opened and now ends at ",
+                     offset + got, ", inside ", wanted, " bytes at ", offset);
+#ifdef POSIX_FADV_DONTNEED
+    if (drop_) posix_fadvise(descriptor_.number(), offset, wanted, POSIX_FADV_DONTNEED);
+#endif
+    return Status();
+  }
+
+  int64_t size() const override { return size_; }
+  const std::string& path() const override { return path_; }
+  bool direct() const override { return direct_; }
+
+ private:
+  const std::string path_;
+  const Descriptor descriptor_;
+  const int64_t size_;
+  const bool direct_;
+  const bool drop_;  // from the page cache, what has been read
+};
+
+int OpenToRead(const std::string& path, int flags) {
+  int number;
+  // O_NONBLOCK: a pipe somebody put in place of a file must not hang us; files do not mind it.
+  do number = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+  while (number < 0 && errno == EINTR);
+  return number;
+}
+
+// Some file systems take the flag and refuse the reads, hence one real read.
+Descriptor OpenDirect(const std::string& path) {
+#if defined(O_DIRECT)
+  Descriptor descriptor(OpenToRead(path, O_DIRECT));
+#elif defined(F_NOCACHE)
+  Descriptor descriptor(OpenToRead(path, 0));
+  if (descriptor.number() >= 0 && fcntl(descriptor.number(), F_NOCACHE, 1) < 0)
+    return Descriptor(-1);
+#else
+  Descriptor descriptor(-1);
+#endif
+  if (descriptor.number() < 0) return descriptor;
+  auto block = AlignedBuffer::Allocate(kBlock);
+  if (!block.ok() || ReadFully(descriptor.number(), 0, block->bytes(), true) != kBlock)
+    return Descriptor(-1);
+  return descriptor;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<File>> OpenFile(const std::string& path, IoMode mode) {
+  Descriptor descriptor(OpenToRead(path, 0));
+  if (descriptor.number() < 0) return SystemFailure("open", path, errno);
+  struct stat info;
+  if (fstat(descriptor.number(), &info) < 0) return SystemFailure("open", path, errno);
+  if (!S_ISREG(info.st_mode)) return Failure(Code::kIo, "cannot open ", path, ": it is no file");
+  const int64_t size = info.st_size;
+  bool direct = false;
+  // The last bytes of a file that is no multiple of a block could not be asked for directly.
+  const bool try_direct = mode != IoMode::kBuffered && size > 0 && size % kBlock == 0;
+  if (try_direct) {
+    Descriptor other = OpenDirect(path);
+    struct stat same;
+    direct = other.number() >= 0 && fstat(other.number(), &same) == 0 &&
+             same.st_ino == info.st_ino && same.st_dev == info.st_dev;
+    if (direct) descriptor = std::move(other);
+  }
+  return std::unique_ptr<File>(std::make_unique<PosixFile>(path, std::move(descriptor), size,
+                                                           direct, try_direct && !direct));
+}
+
+Result<std::vector<uint8_t>> ReadWholeFile(const std::string& path, int64_t max_bytes) {
+  WASTE_ASSIGN(const auto file, OpenFile(path, IoMode::kBuffered));
+  if (file->size() > max_bytes)
+    return Failure(Code::kFormat, path, ": has ", file->size(), " bytes, and at most ", max_bytes,
+                   " make sense");
+  std::vector<uint8_t> bytes(static_cast<size_t>(file->size()));
+  WASTE_TRY(file->ReadAt(0, bytes));
+  return bytes;
+}
+
+}  // namespace waste

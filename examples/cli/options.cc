@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "progress.h"
+#include "sizes.h"
+
+namespace waste_cli {
+namespace {
+
+const std::map<std::string, int32_t> kIoNames = {
+    {"auto", WASTE_IO_AUTO}, {"direct", WASTE_IO_DIRECT}, {"buffered", WASTE_IO_BUFFERED}};
+const std::map<std::string, int32_t> kIsaNames = {{"best", WASTE_ISA_BEST},
+                                                  {"scalar", WASTE_ISA_SCALAR},
+                                                  {"avx2", WASTE_ISA_AVX2},
+                                                  {"avx512", WASTE_ISA_AVX512},
+                                                  {"neon", WASTE_ISA_NEON}};
+
+// A whole text that is a number of [low, high]. CLI11's own ranges let NaN pass.
+template <typename Number>
+CLI::Validator Between(Number low, Number high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) -> std::string {
+        Number number = 0;
+        const char* const end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, number);
+        if (error != std::errc() || rest != end) return "'" + text + "' is not a number that fits";
+        if (number >= low && number <= high) return {};
+        return text + " is not between " + CLI::detail::to_string(low) + " and " +
+               CLI::detail::to_string(high);
+      },
+      "");
+}
+
+std::string CheckBudget(const std::string& text) {
+  if (text == "auto" || ParseSize(text)) return {};
+  return "'" + text + "' is no size: 4G, 512M, a number of bytes, or auto";
+}
+
+void AddChoice(CLI::App& command, const std::string& name, int32_t& value,
+               const std::map<std::string, int32_t>& choices, const std::string& description) {
+  command
+      .add_option_function<std::string>(
+          name, [&value, &choices](const std::string& choice) { value = choices.at(choice); },
+          description)
+      ->check(CLI::IsMember(choices))
+      ->type_name("NAME");
+}
+
+}  // namespace
+
+void AddInteger(CLI::App& command, const std::string& name, int32_t& value,
+                const std::string& description, int64_t low, int64_t high) {
+  command.add_option(name, value, description)->check(Between(low, high))->type_name("N");
+}
+
+void AddInteger(CLI::App& command, const std::string& name, int64_t& value,
+                const std::string& description, int64_t low, int64_t high) {
+  command.add_option(name, value, description)->check(Between(low, high))->type_name("N");
+}
+
+void AddNumber(CLI::App& command, const std::string& name, double& value,
+               const std::string& description, double low, double high) {
+  command.add_option(name, value, description)->check(Between(low, high))->type_name("X");
+}
+
+void AddModelOptions(CLI::App& command, ModelOptions& options) {
+  command.add_option("MODEL", options.path, "Folder of the converted model")
+      ->required()
+      ->type_name("");
+  command
+      .add_option("--budget", options.budget,
+                  "RAM for everything: 4G, 512M, bytes, or auto (default: auto)")
+      ->check(CheckBudget)
+      ->type_name("SIZE");
+  AddInteger(command, "--threads", options.threads, "Threads (default: the cores granted)", 1,
+             4096);
+  AddInteger(command, "--context", options.context,
+             "Tokens a conversation may hold (default: the model's, at most 8192)", 1);
+  AddChoice(command, "--io", options.io, kIoNames,
+            "How experts are read: auto, direct (past the page cache) or buffered");
+  AddChoice(command, "--isa", options.isa, kIsaNames,
+            "Instruction set: best, scalar, avx2, avx512 or neon");
+}
+
+void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
+  AddInteger(command, "--max-tokens", options.max_tokens,
+             "Stop after N tokens (default: the end of the turn or of the context)", 1);
+  AddNumber(command, "--temperature", options.temperature,
+            "0 takes the likeliest token each time, 1 draws as the model says (default: 0)", 0,
+            1000);
+  AddNumber(command, "--top-p", options.top_p,
+            "Draw from the smallest set of tokens with this probability (default: 1)", 1e-9, 1);
+  AddInteger(command, "--top-k", options.top_k,
+             "Draw from the N likeliest tokens, 0 from all (default: 0)", 0);
+  AddNumber(command, "--min-p", options.min_p,
+            "Leave out tokens below this share of the likeliest (default: 0)", 0, 1);
+  command
+      .add_option_function<int64_t>(
+          "--seed",
+          [&options](int64_t seed) {
+            options.seed = seed;
+            options.seed_given = true;
+          },
+          "Same seed, same text (default: another one each time)")
+      ->check(Between<int64_t>(INT64_MIN, INT64_MAX))
+      ->type_name("N");
+  command.add_option("--stop", options.stops, "End the answer before this text; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
+  AddNumber(command, "--repeat-penalty", options.repeat_penalty,
+            "Above 1 makes recent tokens less likely (default: 1)", 1e-3, 1000);
+  AddNumber(command, "--presence-penalty", options.presence_penalty,
+            "Taken once from the logit of a recent token (default: 0)", -1000, 1000);
+  AddNumber(command, "--frequency-penalty", options.frequency_penalty,
+            "Taken for each recent occurrence (default: 0)", -1000, 1000);
+  command.add_flag("--logprobs", options.logprobs, "Also tell how likely each token was");
+}
+
+waste_open_options OpenOptionsOf(const ModelOptions& options) {
+  auto open = Sized<waste_open_options>();
+  open.budget_bytes = ParseSize(options.budget).value_or(0);
+  open.threads = options.threads;
+  open.context = options.context;
+  open.io = options.io;
+  open.isa = options.isa;
+  return open;
+}
+
+waste_generation_options GenerationOptionsOf(const SamplingOptions& options) {
+  auto generation = Sized<waste_generation_options>();
+  generation.max_tokens = options.max_tokens;
+  generation.temperature = options.temperature;
+  generation.top_p = options.top_p;
+  generation.min_p = options.min_p;
+  generation.top_k = options.top_k;
+  generation.repeat_penalty = options.repeat_penalty;
+  generation.presence_penalty = options.presence_penalty;
+  generation.frequency_penalty = options.frequency_penalty;
+  generation.seed = options.seed;
+  generation.logprobs = options.logprobs ? 1 : 0;
+  return generation;
+}
+
+int64_t ChooseSeed(const SamplingOptions& options) {
+  if (options.seed_given || options.temperature == 0) return options.seed;
+  std::random_device device;
+  const uint64_t bits = uint64_t{device()} << 32 | device();
+  return static_cast<int64_t>(bits >> 11);  // 53 bits: JSON readers keep these exactly
+}
+
+Model OpenModel(const ModelOptions& options) {
+  const waste_open_options open = OpenOptionsOf(options);
+  const auto job = Make<waste_job>([&](waste_job** out, waste_error* error) {
+    return waste_open_job(options.path.data(), std::ssize(options.path), &open, out, error);
+  });
+  WaitForJob(job.get(), "Loading", Unit::kBytes);
+  auto model = Make<waste_model>([&](waste_model** out, waste_error* error) {
+    return waste_job_model(job.get(), out, error);
+  });
+  PassNotesOn(model.get());
+  return model;
+}
+
+waste_info InfoOf(const Model& model) {
+  auto info = Sized<waste_info>();
+  Try([&](waste_error* error) { return waste_model_info(model.get(), &info, error); });
+  return info;
+}
+
+waste_stats StatsOf(const Model& model) {
+  auto stats = Sized<waste_stats>();
+  Try([&](waste_error* error) { return waste_model_stats(model.get(), &stats, error); });
+  return stats;
+}
+
+const char* IsaName(int32_t isa) {
+  for (const auto& [name, number] : kIsaNames)
+    if (number == isa) return name.c_str();
+  return "unknown";
+}
+
+}  // namespace waste_cli

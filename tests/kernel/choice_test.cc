@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "support/kernel_case.h"
+
+namespace waste {
+namespace {
+
+// The other way round: runs only where the instruction set is missing.
+struct LacksIsa {
+  Isa isa;
+
+  boost::test_tools::assertion_result operator()(boost::unit_test::test_unit_id) const {
+    boost::test_tools::assertion_result result(!CpuHas(isa));
+    result.message() << "this machine has " << IsaName(isa) << ", so it cannot refuse it";
+    return result;
+  }
+};
+
+void RequireRefusal(Isa isa, const std::string& name) {
+  const Result<const Kernels*> kernels = KernelsFor(isa);
+  BOOST_REQUIRE(!kernels.ok());
+  BOOST_TEST((kernels.status().code() == Code::kUnsupported));
+  BOOST_TEST(kernels.status().message().find(name) != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE(choice)
+
+BOOST_AUTO_TEST_CASE(the_best_table_is_the_widest_that_the_machine_has) {
+  const Isa expected = CpuHas(Isa::kAvx512) ? Isa::kAvx512
+                       : CpuHas(Isa::kAvx2) ? Isa::kAvx2
+                                            : Isa::kScalar;
+  const Result<const Kernels*> kernels = KernelsFor(Isa::kBest);
+  BOOST_REQUIRE(kernels.ok());
+  BOOST_TEST(((*kernels)->isa == expected));
+}
+
+WASTE_KERNEL_CASE(every_function_of_a_table_is_there) {
+  BOOST_TEST(kernels.dot != nullptr);
+  BOOST_TEST(kernels.axpy != nullptr);
+  BOOST_TEST(kernels.trunk_rows != nullptr);
+  BOOST_TEST(kernels.expert_rows != nullptr);
+  BOOST_TEST(kernels.delta_step != nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(numbers_that_are_no_instruction_set_are_refused) {
+  RequireRefusal(static_cast<Isa>(99), "99");
+  RequireRefusal(static_cast<Isa>(-1), "-1");
+}
+
+BOOST_AUTO_TEST_CASE(missing_avx2_is_refused_and_not_replaced,
+                     *boost::unit_test::precondition(LacksIsa{Isa::kAvx2})) {
+  RequireRefusal(Isa::kAvx2, "avx2");
+}
+
+BOOST_AUTO_TEST_CASE(missing_avx512_is_refused_and_not_replaced,
+                     *boost::unit_test::precondition(LacksIsa{Isa::kAvx512})) {
+  RequireRefusal(Isa::kAvx512, "avx512");
+}
+
+BOOST_AUTO_TEST_CASE(missing_neon_is_refused_and_not_replaced,
+                     *boost::unit_test::precondition(LacksIsa{Isa::kNeon})) {
+  RequireRefusal(Isa::kNeon, "neon");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace waste

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what the tests need, builds, runs all of them and ends with one line
+#   N passed, M failed, K skipped
+# whose counts are Boost and Python test cases, builds and fuzzers. Exit code 0 only if nothing
+# failed. Logs and JUnit files stay in build/results. It does not run the PyTorch oracle: that is
+# tests/oracle/run.sh, and .ci/run does both.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source tests/support/packages.sh
+
+usage() {
+  cat << 'END'
+Usage: bash tests/run.sh [options]
+
+  --quick             the release build and its tests only: no sanitizers, no fuzzers
+  --fuzz-seconds N    how long each fuzzer runs (10)
+  --jobs N            parallel compilations and test programs (the cores of this machine)
+  --help              this text
+
+Parts, in this order:
+  release   GCC build; unit, kernel, golden and C API tests; the waste program end to end; tidy
+  clang     Clang build with AddressSanitizer and UBSan, warnings are errors; all test programs
+  fuzz      every fuzzer of the same build
+  tsan      GCC build with ThreadSanitizer; the test programs that start threads
+END
+}
+
+quick=0
+fuzz_seconds=10
+jobs=$(nproc)
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --quick) quick=1 ;;
+    --fuzz-seconds) fuzz_seconds=${2:?"--fuzz-seconds needs a number"} && shift ;;
+    --jobs) jobs=${2:?"--jobs needs a number"} && shift ;;
+    --help | -h) usage && exit 0 ;;
+    *) echo "unknown option $1" >&2 && usage >&2 && exit 2 ;;
+  esac
+  shift
+done
+
+readonly results=build/results
+launcher=""
+readonly threaded="unit_os unit_parallel unit_stream unit_convert unit_engine capi_test"
+
+say() { printf '[%4d s] %s\n' "$SECONDS" "$*"; }
+
+# record PART NAME STATUS [REASON]: one check of this script as a JUnit file.
+record() {
+  local detail=""
+  [[ $3 == failed ]] && detail="<failure/>"
+  [[ $3 == skipped ]] && detail="<skipped>${4:-}</skipped>"
+  printf '<testsuite name="%s"><testcase name="%s">%s</testcase></testsuite>\n' \
+    "$1" "$2" "$detail" > "$results/$1.$2.xml"
+  say "$1: $2 $3${4:+ ($4)}"
+}
+
+# build PART PRESET CONFIGURE-OPTION [TARGET...]: what does not compile is one failed check.
+build() {
+  local part=$1 preset=$2 option=$3 log=$results/$1.build.log
+  shift 3
+  say "$part: building"
+  if cmake --preset "$preset" "$option" > "$log" 2>&1 &&
+    cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"} -- -k 0 >> "$log" 2>&1; then
+    record "$part" build passed
+  else
+    grep -E 'error|Error|FAILED' "$log" | head -n 40 || tail -n 40 "$log"
+    record "$part" build failed
+  fi
+}
+
+# programs PRESET: the test programs that CTest knows of.
+programs() { ctest --test-dir "build/$1" -N | sed -n 's/^ *Test *#[0-9]*: //p'; }
+
+# run_program PART PRESET NAME: one Boost test program. Its cases are in its JUnit log; a program
+# that ends in another way than by reporting its cases is one failed check more.
+run_program() {
+  local log="$results/$1.$3" status=0
+  timeout 600 $launcher "build/$2/tests/$3" --report_level=no --color_output=no \
+    --logger="HRF,error,stdout:JUNIT,error,$log.xml" > "$log.log" 2>&1 || status=$?
+  if [[ $status -eq 0 ]]; then
+    say "$1: $3 passed"
+  else
+    say "$1: $3 FAILED (exit code $status)"
+    tail -n 30 "$log.log"
+    [[ $status -eq 201 ]] || record "$1" "$3-exit" failed  # 201: a case failed, and is counted
+  fi
+}
+
+# run_programs PART PRESET JOBS NAME...: several at a time, in the order given.
+run_programs() {
+  local part=$1 preset=$2 at_once=$3 name
+  shift 3
+  for name in "$@"; do
+    while [[ $(jobs -rp | wc -l) -ge $at_once ]]; do wait -n || true; done
+    if [[ -x build/$preset/tests/$name ]]; then
+      run_program "$part" "$preset" "$name" &
+    else
+      record "$part" "$name" failed "not built"
+    fi
+  done
+  wait
+}
+
+run_python() {
+  say "$1: running"
+  python3 tests/support/run_python.py "$results/$1.xml" "tests/$1" || true
+}
+
+run_fuzzers() {
+  local fuzzer name
+  for fuzzer in build/fuzz/tests/*_fuzz; do
+    [[ -x $fuzzer ]] || continue
+    name=$(basename "$fuzzer")
+    [[ -e tests/fuzz/$name.cc ]] || continue
+    if bash tests/fuzz/run.sh "$name" "$fuzz_seconds" > "$results/$name.log" 2>&1; then
+      record fuzz "$name" passed
+    else
+      tail -n 40 "$results/$name.log"
+      record fuzz "$name" failed
+    fi
+  done
+}
+
+run_tsan() {
+  local names
+  cmake --preset tsan -DWASTE_TESTS=ON > /dev/null 2>&1 || true  # build reports what is wrong
+  names=$(programs tsan | grep -Fx -f <(tr ' ' '\n' <<< "$threaded") || true)
+  build tsan tsan -DWASTE_TESTS=ON $names
+  # ThreadSanitizer wants its addresses where they are without randomisation.
+  setarch -R true 2> /dev/null && launcher="setarch -R"
+  run_programs tsan tsan "$jobs" $names
+  launcher=""
+}
+
+need_packages cmake ninja-build ccache g++ binutils libboost-test-dev nlohmann-json3-dev \
+  libcli11-dev libedit-dev python3 clang-14 libclang-rt-14-dev clang-format-14
+rm -rf "$results"
+mkdir -p "$results"
+export PYTHONDONTWRITEBYTECODE=1
+
+build release release -DWASTE_TESTS=ON
+run_programs release release 1 $(programs release)
+run_python tidy
+run_python system
+if [[ $quick -eq 0 ]]; then
+  build clang fuzz -DWASTE_TESTS=ON
+  run_programs clang fuzz "$jobs" $(programs fuzz)
+  run_fuzzers
+  run_tsan
+fi
+say "done; logs are in $results"
+python3 tests/support/summary.py "$results"

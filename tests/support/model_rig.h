@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A container opened and ready to run steps, for tests of the forward pass: weights, threads, a
+// source of experts that is all in memory and can be made to fail, and a Forward over them.
+
+#ifndef WASTE_TESTS_SUPPORT_MODEL_RIG_H_
+#define WASTE_TESTS_SUPPORT_MODEL_RIG_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "model/forward.h"
+#include "support/resident_experts.h"
+#include "support/tiny_model.h"
+
+namespace waste {
+
+// Every expert in memory, at most `most` in one call; call number `fail_at` fails.
+class CountedExperts : public ExpertSource {
+ public:
+  CountedExperts(const Container& container, int64_t most) : resident_(container), most_(most) {}
+
+  int64_t max_leases() const override { return most_; }
+
+  Status Acquire(int32_t layer, std::span<const int32_t> experts, const std::function<bool()>& stop,
+                 std::vector<ExpertLease>& out) override {
+    if (static_cast<int64_t>(experts.size()) > most_)
+      throw std::logic_error("more experts than leases were asked for");
+    if (!std::is_sorted(experts.begin(), experts.end()))
+      throw std::logic_error("experts were not asked for in ascending order");
+    if (calls++ == fail_at) return Status(Code::kIo, "the drive was unplugged");
+    acquired += static_cast<int64_t>(experts.size());
+    return resident_.Acquire(layer, experts, stop, out);
+  }
+
+  int64_t calls = 0;
+  int64_t acquired = 0;
+  int64_t fail_at = -1;
+
+ private:
+  ResidentExperts resident_;
+  int64_t most_;
+};
+
+struct RigOptions {
+  int32_t threads = 1;
+  Isa isa = Isa::kScalar;
+  int64_t max_leases = std::numeric_limits<int32_t>::max();
+};
+
+class ModelRig {
+ public:
+  explicit ModelRig(const TinyModel& model, const RigOptions& options = {})
+      : container(model.Open()),
+        config(Require(ParseModelConfig(container->manifest(), false))),
+        weights(Require(Weights::Load(*container, config, progress))),
+        pool(Require(ThreadPool::Create(options.threads))),
+        experts(*container, options.max_leases),
+        forward(Require(Forward::Create(config, *weights, *container,
+                                        *Require(KernelsFor(options.isa)), *pool, experts, 512))) {
+  }
+
+  std::unique_ptr<SessionState> NewState(int64_t context = 512) const {
+    return Require(SessionState::Create(config, context));
+  }
+
+  // Runs `tokens` on `state`, `chunk` rows a step; the logits of every token.
+  std::vector<float> Run(SessionState& state, std::span<const int32_t> tokens, int64_t chunk) {
+    std::vector<float> logits(tokens.size() * static_cast<size_t>(config.vocab));
+    const int64_t count = static_cast<int64_t>(tokens.size());
+    for (int64_t begin = 0; begin < count; begin += chunk) {
+      const int64_t rows = std::min(chunk, count - begin);
+      SessionRows step{&state, tokens.subspan(begin, rows),
+                       std::span(logits).subspan(begin * config.vocab, rows * config.vocab)};
+      Require(forward->Step({&step, 1}, {}));
+    }
+    return logits;
+  }
+
+  std::vector<float> RunAlone(std::span<const int32_t> tokens, int64_t chunk) {
+    const auto state = NewState();
+    return Run(*state, tokens, chunk);
+  }
+
+  Progress progress;
+  std::unique_ptr<Container> container;
+  ModelConfig config;
+  std::unique_ptr<Weights> weights;
+  std::unique_ptr<ThreadPool> pool;
+  CountedExperts experts;
+  std::unique_ptr<Forward> forward;
+};
+
+inline std::vector<int32_t> RandomTokens(int64_t count, int64_t vocab, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> tokens(static_cast<size_t>(count));
+  for (int32_t& token : tokens) token = static_cast<int32_t>(random() % vocab);
+  return tokens;
+}
+
+inline std::vector<uint8_t> SavedBytesOf(const SessionState& state) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(state.SavedBytes()));
+  state.SaveTo(bytes);
+  return bytes;
+}
+
+}  // namespace waste
+
+#endif  // WASTE_TESTS_SUPPORT_MODEL_RIG_H_

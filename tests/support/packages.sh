@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# need_packages NAME...: makes sure that Debian packages are there. What is installed already is
+# found without the network; what is missing is installed by root, and named to anybody else. To be
+# sourced by scripts that run under `set -e`.
+
+need_packages() {
+  local missing=() name
+  if ! command -v dpkg-query > /dev/null; then
+    echo "This is no Debian system: the names of what is needed there are: $*" >&2
+    return 0
+  fi
+  for name in "$@"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$name" 2> /dev/null) == installed ]] ||
+      missing+=("$name")
+  done
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  if [[ $(id -u) -ne 0 ]]; then
+    echo "Missing packages. Install them and run this again:" >&2
+    echo "  sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+    return 1
+  fi
+  echo "Installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get -qq update
+  apt-get -qq install --no-install-recommends -y "${missing[@]}" > /dev/null
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of the repository that the tidy rules look at: what git tracks, and what it would
+track. A copy without git is walked instead, without its build folder.
+"""
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CPP_SUFFIXES = (".h", ".cc", ".c")
+SOURCE_SUFFIXES = CPP_SUFFIXES + (".py", ".sh")
+
+
+def files():
+    """Paths relative to the root, as text, sorted."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+        capture_output=True, check=False)
+    if listing.returncode == 0:
+        names = [name.decode() for name in listing.stdout.split(b"\0") if name]
+    else:
+        names = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file()]
+        names = [name for name in names
+                 if not name.startswith(("build/", ".git/")) and "__pycache__" not in name]
+    return sorted(name for name in set(names) if (ROOT / name).is_file())
+
+
+def sources(suffixes=SOURCE_SUFFIXES):
+    """[(path, text)] of the source files."""
+    return [(name, (ROOT / name).read_text(encoding="utf-8"))
+            for name in files() if name.endswith(suffixes)]
