@@ -36,7 +36,8 @@ class ChannelTracker {
   virtual Step Feed(int32_t token) = 0;
   virtual std::unique_ptr<ChannelTracker> Clone() const = 0;
   // Appends the markup that closes the assistant's turn from where it stands (all elements open
-  // now, and the message); nothing if the turn is closed.
+  // now, and the message); nothing if the markup itself has closed it. A turn that only [EOS] or
+  // another stop token ended is not closed yet.
   virtual void AppendClosing(std::vector<int32_t>& out) const = 0;
 };
 
@@ -62,8 +63,10 @@ class ChatFormat {
 // tokens (<|open|>, <|close|>, <|sep|>, <|end_of_msg|>) is missing.
 Result<std::unique_ptr<ChatFormat>> MakeK3Format(const Tokenizer& tokenizer);
 
-// The table of chat.json: `system`, `user`, `assistant` (each [prefix, suffix]), `open`, and
-// optionally `prelude`, `stop`. `path` is for messages. Errors: kFormat naming the key.
+// The table of chat.json: `user`, `assistant` (each [prefix, suffix]), `open`, and optionally
+// `system`, `prelude`, `stop`. Stop tokens are those of `stop`, the special token that the
+// assistant's suffix starts with, [EOS] and <|end_of_msg|>. `tokenizer` must outlive the format.
+// `path` is for messages. Errors: kFormat naming the key.
 Result<std::unique_ptr<ChatFormat>> MakeTableFormat(const Tokenizer& tokenizer,
                                                     const nlohmann::ordered_json& chat,
                                                     const std::string& path);

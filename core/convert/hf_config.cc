@@ -3,7 +3,6 @@
 #include "convert/hf_config.h"
 
 #include <cstdint>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,10 +55,7 @@ void AddAliases(Json& config) {
 
 }  // namespace
 
-Result<HfConfig> ReadHfConfig(const std::string& folder) {
-  const std::string path = JoinPath(folder, "config.json");
-  WASTE_ASSIGN(const std::vector<uint8_t> bytes, ReadWholeFile(path, kMaxConfigBytes));
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+Result<HfConfig> ParseHfConfig(std::string_view text, const std::string& path) {
   WASTE_ASSIGN(Json file, ParseJsonText(text, path));
   if (!file.is_object()) return Failure(Code::kFormat, path, ": not a JSON object");
   HfConfig result;
@@ -75,6 +71,12 @@ Result<HfConfig> ReadHfConfig(const std::string& folder) {
   AddAliases(result.config);
   result.config["_outer"] = std::move(file);
   return result;
+}
+
+Result<HfConfig> ReadHfConfig(const std::string& folder) {
+  const std::string path = JoinPath(folder, "config.json");
+  WASTE_ASSIGN(const std::vector<uint8_t> bytes, ReadWholeFile(path, kMaxConfigBytes));
+  return ParseHfConfig({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
 }
 
 }  // namespace waste

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 
@@ -19,7 +20,10 @@ struct HfConfig {
   nlohmann::ordered_json config;
 };
 
-// Errors: kIo; kFormat, naming the file (not JSON, no object, no name of an architecture).
+// Errors: kFormat, naming `path` (not JSON, no object, no name of an architecture).
+Result<HfConfig> ParseHfConfig(std::string_view text, const std::string& path);
+
+// config.json of `folder`. Errors: those above, and kIo.
 Result<HfConfig> ReadHfConfig(const std::string& folder);
 
 }  // namespace waste

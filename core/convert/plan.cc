@@ -174,11 +174,6 @@ Status TakeLayer(int32_t layer, FoundExperts& found, ConversionPlan& plan) {
 // Moves the experts of all layers into the plan and says what is over.
 Status TakeExperts(FoundExperts found, ConversionPlan& plan) {
   const ModelConfig& model = plan.model;
-  if (model.moe.experts > 0 &&
-      (model.moe.inner % kVectorSize != 0 || model.expert_outer() % kVectorSize != 0)) {
-    return Failure(Code::kUnsupported, "expert matrices of ", model.moe.inner, " x ",
-                   model.expert_outer(), ": both sizes must be multiples of ", kVectorSize);
-  }
   for (int32_t layer = 0; layer < model.layers; ++layer) {
     if (model.is_moe(layer)) {
       WASTE_TRY(TakeLayer(layer, found, plan));

@@ -3,8 +3,10 @@
 // The hot loops, as a table of functions that is chosen once for a model. The scalar file gives the
 // meaning; kernels_<isa>.cc override entries. Every function computes each output element with the
 // same operations in the same order whatever the number of rows, so a row's result does not depend
-// on who shares its batch. Across ISAs results differ in the last bits (see each function). Pure
-// functions; any thread. Nothing here allocates.
+// on who shares its batch or its range of rows. Across ISAs results differ in the last bits (see
+// each function). Nothing beyond what is described is read or written, and nothing need be aligned,
+// though inputs and books are faster when they are, to 64 bytes. Pure functions; any thread.
+// Nothing here allocates.
 
 #ifndef WASTE_CORE_KERNELS_KERNELS_H_
 #define WASTE_CORE_KERNELS_KERNELS_H_
@@ -24,23 +26,25 @@ struct Kernels {
   // sum a[i] * b[i] over n. Relative to sum |a_i b_i|: within n * 2^-24 of the exact value.
   float (*dot)(const float* a, const float* b, int64_t n);
 
-  // y[i] += a * x[i]. Bit-identical on every ISA that fuses; else one rounding more.
+  // y[i] += a * x[i]. Bit-identical on every ISA that fuses (all but scalar, which rounds twice).
   void (*axpy)(float a, const float* x, float* y, int64_t n);
 
   // Rows [row_begin, row_end) of y = W x for `batch` inputs: x is [batch, columns] with rows
   // x_stride floats apart, y is [batch, rows] with rows y_stride apart. `scratch` holds
-  // columns rounded up to 128 floats.
+  // columns rounded up to 128 floats. Weights of finite scales are decoded to the bits of
+  // DecodeTrunkRow on every ISA; the sum has the tolerance of dot.
   void (*trunk_rows)(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                      int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch);
 
   // The same for an expert's matrix; row_begin is a multiple of 64. `scratch` holds
-  // 64 * columns floats.
+  // 64 * columns floats. The row's scale is applied to the finished sum: one rounding more.
   void (*expert_rows)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                       int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch);
 
   // One step of the gated delta rule for one head: S is [keys, values], row-major.
   //   S <- diag(decay) S;  u = S^T k;  S <- S + k (beta (v - u))^T;  out = S^T q
-  // decay, k, q are [keys]; v, out are [values]. `scratch` holds `values` floats.
+  // decay, k, q are [keys]; v, out are [values]. `scratch` holds `values` floats. A value's column
+  // does not depend on the others. Each sum over keys is within (keys + 4) * 2^-24 of its terms.
   void (*delta_step)(float* state, const float* decay, const float* k, const float* q,
                      const float* v, float beta, int64_t keys, int64_t values, float* out,
                      float* scratch);

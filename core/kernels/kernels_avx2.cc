@@ -25,6 +25,7 @@ using Vec = __m256;
 using Eight = __m256;
 
 constexpr int64_t kLanes = 8;
+constexpr bool kFuseTrunk = false;
 constexpr int kFusedInputs = 2;
 constexpr int kBlockInputs = 3;  // 12 sums, 3 inputs and a weight: all 16 registers
 

@@ -31,6 +31,7 @@ using Vec = __m512;
 using Eight = __m256;
 
 constexpr int64_t kLanes = 16;
+constexpr bool kFuseTrunk = true;
 constexpr int kFusedInputs = 4;
 constexpr int kBlockInputs = 4;  // 16 sums, 4 inputs and 4 weights: 24 of 32 registers
 

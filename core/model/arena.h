@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts one buffer into arrays. Without a buffer it only counts, so that what a plan measures is what
-// is later allocated, by construction: both run the same code. Arrays start on cache lines. Blocks
-// that never live at the same time share memory: RewindTo a mark, and the peak is remembered. Not
-// synchronised.
+// Cuts one buffer into arrays. Without a buffer it only counts, so that what a plan measures is
+// what is later allocated, by construction: both run the same code. Arrays start on cache lines.
+// Blocks that never live at the same time share memory: RewindTo a mark, and the peak is
+// remembered. Not synchronised.
 
 #ifndef WASTE_CORE_MODEL_ARENA_H_
 #define WASTE_CORE_MODEL_ARENA_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttnRes, Kimi K3's attention over the residual history: instead of adding up, a layer's input is a
-// softmax-weighted mean of what earlier blocks of layers began with and of the running sum.
+// AttnRes, Kimi K3's attention over the residual history: instead of adding up, a layer's input is
+// a softmax-weighted mean of what earlier blocks of layers began with and of the running sum.
 //
 //   v_0..v_{n-1} = blocks, v_n = sum;  s_i = query . v_i / sqrt(mean(v_i^2) + eps)
 //   out = sum_i softmax(s)_i v_i

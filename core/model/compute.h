@@ -2,8 +2,8 @@
 //
 // What every block of a step computes with: the kernels, the threads, and scratch memory for each
 // thread. Work is cut into pieces by its size in multiply-adds; what is too small to share runs on
-// the caller. Which piece runs where changes nothing in the result. One step at a time; nothing here
-// allocates once it is made.
+// the caller. Which piece runs where changes nothing in the result. One step at a time; nothing
+// here allocates once it is made.
 
 #ifndef WASTE_CORE_MODEL_COMPUTE_H_
 #define WASTE_CORE_MODEL_COMPUTE_H_
@@ -53,7 +53,8 @@ class Compute {
 
   const Kernels& kernels;
 
-  // One thread's scratch, held as long as this lives. There are as many as threads: always one free.
+  // One thread's scratch, held as long as this lives. There are as many as threads: always one
+  // free.
   class Scratch {
    public:
     explicit Scratch(Compute& compute);

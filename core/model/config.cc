@@ -201,8 +201,7 @@ void ReadAttentionKinds(Keys& linear, ModelConfig& model) {
     return;
   }
   for (const Json& number : *layers) {
-    const bool in_range =
-        number.is_number_integer() && number >= 1 && number <= model.layers;
+    const bool in_range = number.is_number_integer() && number >= 1 && number <= model.layers;
     if (!in_range) {
       linear.Fail(Code::kCorrupt, linear.Path({"kda_layers"}), " has ", Keys::Print(number),
                   ", which is no layer of 1..", model.layers);
@@ -210,8 +209,8 @@ void ReadAttentionKinds(Keys& linear, ModelConfig& model) {
     }
     AttentionKind& kind = model.attention[number.get<size_t>() - 1];
     if (kind == AttentionKind::kKda) {
-      linear.Fail(Code::kCorrupt, linear.Path({"kda_layers"}), " names layer ",
-                  Keys::Print(number), " twice");
+      linear.Fail(Code::kCorrupt, linear.Path({"kda_layers"}), " names layer ", Keys::Print(number),
+                  " twice");
       return;
     }
     kind = AttentionKind::kKda;
@@ -301,8 +300,8 @@ Result<ModelConfig> ParseModelConfig(const Manifest& manifest, bool has_chat) {
 
   ModelConfig model;
   const bool is_k3 = IsOfFamily(manifest, config, outer, {"kimi-k3", "kimi_k3", "KimiK3"});
-  const bool is_known = is_k3 || IsOfFamily(manifest, config, outer,
-                                            {"kimi-linear", "kimi_linear", "KimiLinear"});
+  const bool is_known =
+      is_k3 || IsOfFamily(manifest, config, outer, {"kimi-linear", "kimi_linear", "KimiLinear"});
   RefuseWhatIsNotBuilt(config, is_known);
   model.prefix = manifest.tensor_prefix;
   model.layers = config.Integer({"num_hidden_layers"}, 1, kMaxLayers);

@@ -46,11 +46,11 @@ struct MlaConfig {
 struct MoeConfig {
   int64_t experts = 0;
   int64_t top_k = 0;
-  int64_t inner = 0;           // moe_intermediate_size
-  int64_t latent = 0;          // routed_expert_hidden_size; 0: experts see the hidden state
+  int64_t inner = 0;   // moe_intermediate_size
+  int64_t latent = 0;  // routed_expert_hidden_size; 0: experts see the hidden state
   bool latent_norm = false;
   int64_t shared_experts = 0;
-  float scale = 1;             // routed_scaling_factor
+  float scale = 1;  // routed_scaling_factor
   bool renormalise = false;
 };
 
@@ -59,19 +59,19 @@ struct ModelConfig {
   int64_t layers = 0;
   int64_t hidden = 0;
   int64_t vocab = 0;
-  int64_t dense_inner = 0;    // intermediate_size
+  int64_t dense_inner = 0;      // intermediate_size
   int64_t first_moe_layer = 0;  // first_k_dense_replace
   float norm_eps = 1e-5f;
   Activation activation = Activation::kSilu;
   float situ_beta = 0;
   float situ_linear_beta = 0;
-  int64_t attn_res_block = 0;  // 0: plain residuals
+  int64_t attn_res_block = 0;            // 0: plain residuals
   std::vector<AttentionKind> attention;  // [layers]
   KdaConfig kda;
   MlaConfig mla;
   MoeConfig moe;
-  int64_t max_context = 0;            // the model's own; 0 if the config does not say
-  std::vector<int32_t> eos;           // eos_token_id, a number or a list
+  int64_t max_context = 0;   // the model's own; 0 if the config does not say
+  std::vector<int32_t> eos;  // eos_token_id, a number or a list
   ChatKind chat = ChatKind::kNone;
 
   int64_t expert_outer() const { return moe.latent > 0 ? moe.latent : hidden; }
@@ -79,8 +79,8 @@ struct ModelConfig {
 };
 
 // `has_chat` says whether the container has a chat.json. Errors name the key and the value:
-// kFormat (missing, wrong type), kUnsupported (another family or switch that is not built), kCorrupt
-// (numbers out of bounds).
+// kFormat (missing, wrong type), kUnsupported (another family or switch that is not built),
+// kCorrupt (numbers out of bounds).
 Result<ModelConfig> ParseModelConfig(const Manifest& manifest, bool has_chat);
 
 }  // namespace waste

@@ -10,8 +10,8 @@
 // The usual form divides decays (E_t / E_i), which overflows when they are strong. Here they are
 // only ever multiplied up, each factor at most 1: exact to a few roundings for any decay, 0
 // included. That takes one product a pair (t, i) and key. On a CPU the work on S is 3 dim^2
-// multiply-adds a row whatever the chunk, and the pairs grow with it, so chunks are just long enough
-// that S is swept seldom.
+// multiply-adds a row whatever the chunk, and the pairs grow with it, so chunks are just long
+// enough that S is swept seldom.
 
 #include "model/delta_rule.h"
 

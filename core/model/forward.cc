@@ -57,14 +57,13 @@ struct ForwardScratch {
 
   static ForwardScratch Plan(Arena& arena, const ModelConfig& config, int64_t threads) {
     ForwardScratch s;
-    for (float** rows : {&s.x, &s.input, &s.output})
-      *rows = arena.Floats(kRows * config.hidden);
+    for (float** rows : {&s.x, &s.input, &s.output}) *rows = arena.Floats(kRows * config.hidden);
     s.blocks = arena.Floats(ResidualBlockCount(config) * kRows * config.hidden);
-    s.thread_bytes = RoundUp(
-        std::max({ProjectThreadBytes(config), KdaScratch::ThreadBytes(config),
-                  MlaScratch::ThreadBytes(config), FfnScratch::ThreadBytes(config, kRows),
-                  MoeScratch::ThreadBytes(config, kRows)}),
-        Arena::kAlignment);
+    s.thread_bytes =
+        RoundUp(std::max({ProjectThreadBytes(config), KdaScratch::ThreadBytes(config),
+                          MlaScratch::ThreadBytes(config), FfnScratch::ThreadBytes(config, kRows),
+                          MoeScratch::ThreadBytes(config, kRows)}),
+                Arena::kAlignment);
     s.threads = arena.Bytes(threads * s.thread_bytes);
     // One block runs at a time: they share what is left.
     const int64_t mark = arena.mark();
@@ -122,8 +121,7 @@ struct Forward::Impl {
   int64_t blocks = 0;                // residual blocks begun
 };
 
-int64_t Forward::ScratchBytes(const ModelConfig& config, int64_t /*max_context*/,
-                              int32_t threads) {
+int64_t Forward::ScratchBytes(const ModelConfig& config, int64_t /*max_context*/, int32_t threads) {
   // Attention sums online: nothing here grows with the context.
   Arena arena;
   ForwardScratch::Plan(arena, config, threads);
@@ -131,13 +129,13 @@ int64_t Forward::ScratchBytes(const ModelConfig& config, int64_t /*max_context*/
 }
 
 Result<std::unique_ptr<Forward>> Forward::Create(const ModelConfig& config, const Weights& weights,
-                                                 const Container& container,
-                                                 const Kernels& kernels, ThreadPool& pool,
-                                                 ExpertSource& experts, int64_t max_context) {
+                                                 const Container& container, const Kernels& kernels,
+                                                 ThreadPool& pool, ExpertSource& experts,
+                                                 int64_t max_context) {
   WASTE_ASSIGN(AlignedBuffer memory,
                AlignedBuffer::Allocate(ScratchBytes(config, max_context, pool.threads())));
-  auto impl = std::make_unique<Impl>(config, weights, container, kernels, pool, experts,
-                                     std::move(memory));
+  auto impl =
+      std::make_unique<Impl>(config, weights, container, kernels, pool, experts, std::move(memory));
   return std::unique_ptr<Forward>(new Forward(std::move(impl)));
 }
 
@@ -284,8 +282,7 @@ void Forward::Impl::ProjectHead(int64_t count, std::span<float* const> logits) {
       const int64_t n = std::min(end - r, Compute::kBlock);
       compute.kernels.trunk_rows(RowsOf(weights.head, r, r + n), 0, n, s.input, config.hidden,
                                  count, y, Compute::kBlock, kernel_scratch);
-      for (int64_t i = 0; i < count; ++i)
-        std::copy_n(y + i * Compute::kBlock, n, logits[i] + r);
+      for (int64_t i = 0; i < count; ++i) std::copy_n(y + i * Compute::kBlock, n, logits[i] + r);
     }
   });
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The forward pass: one step over rows of tokens, of one session or of several. Reads like the paper;
-// one block a file (kda.cc, mla.cc, moe.cc, ffn.cc, attn_res.cc). Scratch is allocated once, nothing
-// in a step. A row's result does not depend on the other rows of its step, on threads, or on where
-// experts came from (the chunked delta rule, used for 16 rows and more of one session, agrees with
-// the recurrence to 1e-6 of the largest value). One Step at a time.
+// The forward pass: one step over rows of tokens, of one session or of several. Reads like the
+// paper; one block a file (kda.cc, mla.cc, moe.cc, ffn.cc, attn_res.cc). Scratch is allocated once,
+// nothing in a step. A row's result does not depend on the other rows of its step, on threads, or
+// on where experts came from (the chunked delta rule, used for 16 rows and more of one session,
+// agrees with the recurrence to 1e-6 of the largest value). One Step at a time.
 
 #ifndef WASTE_CORE_MODEL_FORWARD_H_
 #define WASTE_CORE_MODEL_FORWARD_H_
@@ -43,11 +43,10 @@ class Forward {
 
   static int64_t ScratchBytes(const ModelConfig& config, int64_t max_context, int32_t threads);
   // Everything passed in must outlive the Forward. Errors: kNoMemory.
-  static Result<std::unique_ptr<Forward>> Create(const ModelConfig& config,
-                                                 const Weights& weights,
-                                                 const Container& container,
-                                                 const Kernels& kernels, ThreadPool& pool,
-                                                 ExpertSource& experts, int64_t max_context);
+  static Result<std::unique_ptr<Forward>> Create(const ModelConfig& config, const Weights& weights,
+                                                 const Container& container, const Kernels& kernels,
+                                                 ThreadPool& pool, ExpertSource& experts,
+                                                 int64_t max_context);
   ~Forward();
 
   // Runs at most kMaxRows rows in all and commits every session's state; on failure no state has

@@ -135,9 +135,8 @@ int64_t KdaScratch::ThreadBytes(const ModelConfig& config) {
   return DeltaScratchBytes(config.kda.head_dim);
 }
 
-void RunKda(Compute& compute, const ModelConfig& config, const KdaWeights& w,
-            const KdaScratch& s, int64_t layer, std::span<const SessionSlice> sessions, Rows x,
-            float* out) {
+void RunKda(Compute& compute, const ModelConfig& config, const KdaWeights& w, const KdaScratch& s,
+            int64_t layer, std::span<const SessionSlice> sessions, Rows x, float* out) {
   const KdaConfig& kda = config.kda;
   const int64_t width = kda.width(), dim = kda.head_dim;
 

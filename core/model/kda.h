@@ -3,9 +3,9 @@
 // Kimi Delta Attention (Kimi Linear, arXiv 2510.26692), H heads of dimension D over the rows x:
 //
 //   q, k, v = SiLU(conv(W x));  q = q / |q| D^-1/2,  k = k / |k|
-//   z = W_fb W_fa x + dt_bias;  decay = exp(lb sigmoid(A z)), or exp(-A softplus(z)) without a bound
-//   beta = sigmoid(W_b x);      o = the delta rule (delta_rule.h)
-//   out = W_o (RMSNorm(o) sigmoid(gate)),  gate = W_g x or W_gb W_ga x
+//   z = W_fb W_fa x + dt_bias;  decay = exp(lb sigmoid(A z)), or exp(-A softplus(z)) without a
+//   bound beta = sigmoid(W_b x);      o = the delta rule (delta_rule.h) out = W_o (RMSNorm(o)
+//   sigmoid(gate)),  gate = W_g x or W_gb W_ga x
 //
 // Reads each session's current state and writes its next one. One step at a time, on the step's
 // threads; a head of a session belongs to one thread.
@@ -25,11 +25,11 @@
 namespace waste {
 
 struct KdaScratch {
-  float *q, *k, *v;        // [rows, width]
-  float* decay;            // [rows, width]
-  float* gate;             // [rows, width]
-  float *f_a, *gate_a;     // [rows, head_dim]
-  float* beta;             // [rows, heads]
+  float *q, *k, *v;     // [rows, width]
+  float* decay;         // [rows, width]
+  float* gate;          // [rows, width]
+  float *f_a, *gate_a;  // [rows, head_dim]
+  float* beta;          // [rows, heads]
 
   static KdaScratch Plan(Arena& arena, const ModelConfig& config, int64_t rows);
   static int64_t ThreadBytes(const ModelConfig& config);

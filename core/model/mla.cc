@@ -61,8 +61,8 @@ struct Attention {
   const MlaWeights& w;
 
   // o [v] of one head for the query q [nope + rope] over `positions` rows of the cache.
-  void RunHead(int64_t head, const float* q, const float* cache, int64_t positions,
-               uint8_t* memory, float* o) const {
+  void RunHead(int64_t head, const float* q, const float* cache, int64_t positions, uint8_t* memory,
+               float* o) const {
     const Kernels& kernels = compute.kernels;
     const int64_t rank = mla.kv_lora_rank, width = mla.cache_width();
     Arena arena(memory);
@@ -128,8 +128,8 @@ void Attend(Compute& compute, const ModelConfig& config, const MlaWeights& w, co
   int64_t positions = 0;  // that all rows look at
   for (const SessionSlice& session : sessions)
     positions += session.count * (session.state->position() + session.count);
-  const int64_t work = mla.kv_lora_rank * (mla.nope_dim + mla.v_dim) +
-                       2 * mla.cache_width() * (positions / rows);
+  const int64_t work =
+      mla.kv_lora_rank * (mla.nope_dim + mla.v_dim) + 2 * mla.cache_width() * (positions / rows);
   compute.Parallel(mla.heads * rows, work, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute);
     for (int64_t i = begin; i < end; ++i) {
@@ -138,8 +138,8 @@ void Attend(Compute& compute, const ModelConfig& config, const MlaWeights& w, co
       const int64_t seen = session.state->position() + row - session.begin + 1;
       const int64_t at = row * mla.heads + head;  // in [rows, heads]
       float* o = s.out + at * mla.v_dim;
-      attention.RunHead(head, s.q + at * q_dim, session.state->latent(layer), seen,
-                        thread.memory(), o);
+      attention.RunHead(head, s.q + at * q_dim, session.state->latent(layer), seen, thread.memory(),
+                        o);
       if (!mla.output_gate) continue;
       for (int64_t j = 0; j < mla.v_dim; ++j) o[j] *= Sigmoid(s.gate[at * mla.v_dim + j]);
     }

@@ -201,8 +201,8 @@ void Moe::DownAndSum(const Group& group) {
         const int32_t expert = group.experts[i];
         const int64_t first = s_.first[expert], rows = s_.first[expert + 1] - first;
         const float* input = s_.inner + (first - group.first_pair) * inner;
-        compute_.kernels.expert_rows(RowsOf(leases_[i].record().down, r, r + n), 0, n, input,
-                                     inner, rows, down, kIndexBlock, kernel_scratch);
+        compute_.kernels.expert_rows(RowsOf(leases_[i].record().down, r, r + n), 0, n, input, inner,
+                                     rows, down, kIndexBlock, kernel_scratch);
         for (int64_t p = 0; p < rows; ++p)
           compute_.kernels.axpy(s_.pair_weight[first + p], down + p * kIndexBlock,
                                 s_.y + s_.pair_row[first + p] * outer + r, n);

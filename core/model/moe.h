@@ -38,18 +38,18 @@ struct MoeScratch {
   // Most (row, expert) pairs that are computed at a time; at least a step's rows.
   static constexpr int64_t kMaxSlots = 256;
 
-  float* scores;      // [rows, experts]
-  int32_t* chosen;    // [rows, top_k]
-  float* weights;     // [rows, top_k]
-  int32_t* first;     // [experts + 1]: where an expert's pairs begin among all, sorted by expert
-  int32_t* pair_row;  // [rows * top_k]
+  float* scores;       // [rows, experts]
+  int32_t* chosen;     // [rows, top_k]
+  float* weights;      // [rows, top_k]
+  int32_t* first;      // [experts + 1]: where an expert's pairs begin among all, sorted by expert
+  int32_t* pair_row;   // [rows * top_k]
   float* pair_weight;  // [rows * top_k]
-  int32_t* wanted;    // [experts]: those with pairs, ascending
-  float* latent;      // [rows, latent]
-  float* gathered;    // [slots, outer]: inputs, an expert's rows together
-  float* inner;       // [slots, moe inner]
-  float* y;           // [rows, outer]
-  float* shared_out;  // [rows, hidden]
+  int32_t* wanted;     // [experts]: those with pairs, ascending
+  float* latent;       // [rows, latent]
+  float* gathered;     // [slots, outer]: inputs, an expert's rows together
+  float* inner;        // [slots, moe inner]
+  float* y;            // [rows, outer]
+  float* shared_out;   // [rows, hidden]
   FfnScratch ffn;
 
   static MoeScratch Plan(Arena& arena, const ModelConfig& config, int64_t rows);
@@ -58,8 +58,7 @@ struct MoeScratch {
 
 class Moe {
  public:
-  Moe(Compute& compute, const ModelConfig& config, ExpertSource& source,
-      const MoeScratch& scratch);
+  Moe(Compute& compute, const ModelConfig& config, ExpertSource& source, const MoeScratch& scratch);
 
   // x is [rows, hidden], out [rows, hidden]. Errors: those of the source.
   Status Run(int64_t layer, const MoeWeights& w, Rows x, const std::function<bool()>& stop,

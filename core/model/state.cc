@@ -233,8 +233,8 @@ Status SessionState::LoadFrom(std::span<const uint8_t> bytes, int64_t position) 
     return Failure(Code::kCorrupt, "saved session at position ", position,
                    "; this session holds 0 to ", context_);
   if (static_cast<int64_t>(bytes.size()) != SavedBytesAt(position))
-    return Failure(Code::kCorrupt, "saved session of ", bytes.size(), " bytes; position ",
-                   position, " of this model takes ", SavedBytesAt(position));
+    return Failure(Code::kCorrupt, "saved session of ", bytes.size(), " bytes; position ", position,
+                   " of this model takes ", SavedBytesAt(position));
   const uint8_t* from = bytes.data();
   for (int64_t layer = 0; layer < config_.layers; ++layer) {
     if (config_.attention[layer] == AttentionKind::kKda) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One timeline: for each KDA layer the recurrent state S [heads, keys, values] and the last inputs of
-// the convolutions, for each MLA layer the latent cache [context, kv_lora + rope]. KDA state exists
-// twice, `current` and `next`: a step reads current and writes next, and Commit swaps them, so a step
-// that fails or is cancelled in the middle has changed nothing. The latent cache is appended behind
-// position and counts only once committed. A whole context is reserved when created; its pages are
-// touched as they are used. One thread at a time.
+// One timeline: for each KDA layer the recurrent state S [heads, keys, values] and the last inputs
+// of the convolutions, for each MLA layer the latent cache [context, kv_lora + rope]. KDA state
+// exists twice, `current` and `next`: a step reads current and writes next, and Commit swaps them,
+// so a step that fails or is cancelled in the middle has changed nothing. The latent cache is
+// appended behind position and counts only once committed. A whole context is reserved when
+// created; its pages are touched as they are used. One thread at a time.
 
 #ifndef WASTE_CORE_MODEL_STATE_H_
 #define WASTE_CORE_MODEL_STATE_H_
@@ -37,11 +37,11 @@ class SessionState {
   int64_t context() const { return context_; }
 
   struct Kda {
-    float* state;        // [heads, head_dim, head_dim]
-    float* conv;         // q, k, v: each [width, conv_size - 1], oldest first
+    float* state;  // [heads, head_dim, head_dim]
+    float* conv;   // q, k, v: each [width, conv_size - 1], oldest first
   };
-  Kda current(int64_t layer);   // of a KDA layer; what the step reads
-  Kda next(int64_t layer);      // what it writes
+  Kda current(int64_t layer);    // of a KDA layer; what the step reads
+  Kda next(int64_t layer);       // what it writes
   float* latent(int64_t layer);  // of an MLA layer: [context, cache_width]
 
   // The step is done: `rows` more positions are held. Takes a snapshot when one is due.
@@ -79,9 +79,9 @@ class SessionState {
   ModelConfig config_;
   int64_t context_ = 0;
   int64_t position_ = 0;
-  int32_t side_ = 0;                     // which half is current
-  int64_t recurrent_floats_ = 0;         // of one half
-  std::vector<int64_t> layer_offset_;    // of a layer inside a half, or inside the latent caches
+  int32_t side_ = 0;                   // which half is current
+  int64_t recurrent_floats_ = 0;       // of one half
+  std::vector<int64_t> layer_offset_;  // of a layer inside a half, or inside the latent caches
   std::vector<Snapshot> snapshots_;
   AlignedBuffer memory_;
 };

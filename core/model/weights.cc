@@ -29,8 +29,8 @@ Vector DecayRates(TrunkLoader& loader, const std::string& name, int64_t heads) {
   for (int64_t h = 0; h < heads; ++h) {
     rates[h] = std::exp(rates[h]);
     if (!std::isfinite(rates[h]))
-      loader.Fail(Failure(Code::kCorrupt, "trunk tensor ", name, ": head ", h,
-                          " decays infinitely fast"));
+      loader.Fail(
+          Failure(Code::kCorrupt, "trunk tensor ", name, ": head ", h, " decays infinitely fast"));
   }
   return rates;
 }
@@ -114,11 +114,9 @@ MoeWeights LoadMoe(TrunkLoader& loader, const ModelConfig& config, const std::st
   if (const std::string bias = p + "gate.e_score_correction_bias"; loader.Has(bias))
     w.bias = loader.Vector(bias, moe.experts);
   if (moe.latent > 0) {
-    w.latent_down =
-        loader.Matrix(p + "routed_expert_down_proj.weight", moe.latent, config.hidden);
+    w.latent_down = loader.Matrix(p + "routed_expert_down_proj.weight", moe.latent, config.hidden);
     w.latent_up = loader.Matrix(p + "routed_expert_up_proj.weight", config.hidden, moe.latent);
-    if (moe.latent_norm)
-      w.latent_norm = loader.Vector(p + "routed_expert_norm.weight", moe.latent);
+    if (moe.latent_norm) w.latent_norm = loader.Vector(p + "routed_expert_norm.weight", moe.latent);
   }
   if (moe.shared_experts > 0)
     w.shared =
@@ -133,7 +131,8 @@ LayerWeights LoadLayer(TrunkLoader& loader, const ModelConfig& config, int64_t l
   w.ffn_norm = loader.Vector(p + "post_attention_layernorm.weight", config.hidden);
   if (config.attn_res_block > 0) {
     // The first layer has no earlier block to look at.
-    if (layer > 0) w.attention_res_query = ResQuery(loader, p + "self_attention_res", config.hidden);
+    if (layer > 0)
+      w.attention_res_query = ResQuery(loader, p + "self_attention_res", config.hidden);
     w.ffn_res_query = ResQuery(loader, p + "mlp_res", config.hidden);
   }
   if (config.attention[layer] == AttentionKind::kKda)

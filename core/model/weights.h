@@ -24,27 +24,27 @@ namespace waste {
 using Vector = const float*;  // length from the config
 
 struct KdaWeights {
-  TrunkMatrix q, k, v;           // [width, hidden]
-  Vector q_conv, k_conv, v_conv;  // [width, conv_size], newest last
-  TrunkMatrix f_a, f_b;          // [head_dim, hidden], [width, head_dim]
-  Vector dt_bias;                // [width]
-  Vector a;                      // [heads]: exp(A_log)
-  TrunkMatrix beta;              // [heads, hidden]
+  TrunkMatrix q, k, v;               // [width, hidden]
+  Vector q_conv, k_conv, v_conv;     // [width, conv_size], newest last
+  TrunkMatrix f_a, f_b;              // [head_dim, hidden], [width, head_dim]
+  Vector dt_bias;                    // [width]
+  Vector a;                          // [heads]: exp(A_log)
+  TrunkMatrix beta;                  // [heads, hidden]
   TrunkMatrix gate, gate_a, gate_b;  // full rank: gate [width, hidden]; else gate_b(gate_a x)
-  Vector out_norm;               // [head_dim]
-  TrunkMatrix out;               // [hidden, width]
+  Vector out_norm;                   // [head_dim]
+  TrunkMatrix out;                   // [hidden, width]
 };
 
 struct MlaWeights {
-  TrunkMatrix q;               // without q_lora: [heads * (nope + rope), hidden]
-  TrunkMatrix q_a, q_b;        // with it: [q_lora, hidden], [heads * (nope + rope), q_lora]
-  Vector q_norm;               // [q_lora]
-  TrunkMatrix kv_a;            // [kv_lora + rope, hidden]
-  Vector kv_norm;              // [kv_lora]
-  Vector key;                  // [heads, nope, kv_lora], f32
-  Vector value;                // [heads, v, kv_lora], f32
-  TrunkMatrix gate;            // [heads * v, hidden]
-  TrunkMatrix out;             // [hidden, heads * v]
+  TrunkMatrix q;         // without q_lora: [heads * (nope + rope), hidden]
+  TrunkMatrix q_a, q_b;  // with it: [q_lora, hidden], [heads * (nope + rope), q_lora]
+  Vector q_norm;         // [q_lora]
+  TrunkMatrix kv_a;      // [kv_lora + rope, hidden]
+  Vector kv_norm;        // [kv_lora]
+  Vector key;            // [heads, nope, kv_lora], f32
+  Vector value;          // [heads, v, kv_lora], f32
+  TrunkMatrix gate;      // [heads * v, hidden]
+  TrunkMatrix out;       // [hidden, heads * v]
 };
 
 struct FfnWeights {
@@ -53,11 +53,11 @@ struct FfnWeights {
 };
 
 struct MoeWeights {
-  TrunkMatrix router;          // [experts, hidden]
-  Vector bias = nullptr;       // [experts], or null
+  TrunkMatrix router;                  // [experts, hidden]
+  Vector bias = nullptr;               // [experts], or null
   TrunkMatrix latent_down, latent_up;  // [latent, hidden], [hidden, latent]
   Vector latent_norm = nullptr;        // [latent]
-  FfnWeights shared;           // inner = moe inner x shared experts
+  FfnWeights shared;                   // inner = moe inner x shared experts
 };
 
 // AttnRes: score_i = sum_j v_ij r_i query_j with query = norm * proj, [hidden].

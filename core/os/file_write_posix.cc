@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writing: AtomicFile, and what else changes folders. A name is durable once its folder is flushed.
+// Writing (AtomicFile) and folders. A name is durable only once the folder it stands in is flushed.
 
 #include <errno.h>
 #include <fcntl.h>

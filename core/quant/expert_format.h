@@ -16,8 +16,8 @@
 
 namespace waste {
 
-inline constexpr int64_t kVectorSize = 8;    // weights of one index tuple
-inline constexpr int64_t kIndexBlock = 64;   // rows of a block
+inline constexpr int64_t kVectorSize = 8;   // weights of one index tuple
+inline constexpr int64_t kIndexBlock = 64;  // rows of a block
 inline constexpr int32_t kMaxStages = 6;
 
 // How indices are stored. kByte: `stages` (2, 3, 4 or 6) bytes a vector, 256-entry books.

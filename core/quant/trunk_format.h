@@ -20,7 +20,7 @@ enum class TrunkFormat : int32_t { kF32 = 0, kF16 = 1, kQ8G = 2, kQ4G = 3, kQ3G 
 inline constexpr int64_t kTrunkGroup = 128;  // columns that share a scale
 
 bool IsTrunkFormat(int64_t number);
-bool IsQuantised(TrunkFormat format);     // has scales
+bool IsQuantised(TrunkFormat format);  // has scales
 const char* TrunkFormatName(TrunkFormat format);
 
 // Bytes of one row of `columns` weights, without scales; and groups (= scales) in a row.
@@ -45,9 +45,9 @@ struct TrunkMatrix {
 // Row r of `matrix` as f32: out is [columns].
 void DecodeTrunkRow(const TrunkMatrix& matrix, int64_t r, std::span<float> out);
 
-// Encodes one row [columns] into `payload` (TrunkRowBytes) and `scales` (groups * 2 bytes, empty for
-// F32 and F16). Quotients use the f32 scale, rounding is half to even. Errors: kUnsupported if a
-// group's largest magnitude does not fit f16 or is not finite.
+// Encodes one row [columns] into `payload` (TrunkRowBytes) and `scales` (groups * 2 bytes, empty
+// for F32 and F16). Quotients use the f32 scale, rounding is half to even. Errors: kUnsupported if
+// a group's largest magnitude does not fit f16 or is not finite.
 Status EncodeTrunkRow(TrunkFormat format, std::span<const float> row, std::span<uint8_t> payload,
                       std::span<uint8_t> scales);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "tokenizer/byte_pairs.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/rank_file.h"
@@ -34,6 +35,7 @@ Tokenizer::~Tokenizer() = default;
 void Tokenizer::Encode(std::string_view text, std::vector<int32_t>& out) const {
   while (!text.empty()) {
     const std::string_view piece = FirstPiece(text);
+    WASTE_CHECK(!piece.empty());  // every character starts a piece, or this would not end
     EncodePiece(tables_->ranks, piece, out);
     text.remove_prefix(piece.size());
   }

@@ -4,7 +4,9 @@
 // parses the command line, runs one command and reports how it failed.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
+#include <string>
 #include <string_view>
 
 #include "command.h"
@@ -47,6 +49,16 @@ bool AsksForJson(int argc, char** argv) {
   return false;
 }
 
+// What is wrong with the command line. CLI11 does not name a command that it does not know.
+std::string UsageProblem(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  if (argc < 2) return "which command? " + std::string(error.what());
+  const std::string first = argv[1];
+  const auto is_first = [&](const CLI::App* command) { return command->get_name() == first; };
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  const bool known = std::any_of(commands.begin(), commands.end(), is_first);
+  return known || first.starts_with('-') ? error.what() : "there is no command '" + first + "'";
+}
+
 int Main(int argc, char** argv) {
   AwaitInterrupts();
   Program program;
@@ -61,7 +73,7 @@ int Main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     const bool json = AsksForJson(argc, argv);
     if (!json && argc < 2) WriteNote(app.help());
-    const int code = Report(UsageFailure(error.what()), json);
+    const int code = Report(UsageFailure(UsageProblem(app, error, argc, argv)), json);
     if (!json) WriteNote("`waste --help` and `waste COMMAND --help` tell what there is");
     return code;
   }

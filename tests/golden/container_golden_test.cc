@@ -4,11 +4,13 @@
 // folders in container_v0/. Our writer, given the same weights, must write the same files, and our
 // reader must read the values that the script says they hold.
 
+#include <algorithm>
+#include <bit>
 #include <boost/test/unit_test.hpp>
-#include <cstring>
-#include <filesystem>
 
-#include "base/half.h"
+#include "base/aligned_buffer.h"
+#include "base/bytes.h"
+#include "base/progress.h"
 #include "container/container.h"
 #include "container/json_text.h"
 #include "container/verify.h"
@@ -25,7 +27,8 @@ constexpr const char* kConfig =
     R"({"model_type":"tiny","num_hidden_layers":2,"first_k_dense_replace":1,"num_experts":2,
     "rms_norm_eps":1e-5,"rope_theta":1e16,"scale":2.0,"lower_bound":-5.0,"third":0.3333333333333333,
     "flag":true,"off":false,"nothing":null,"empty":[],"none":{},
-    "_outer":{"name":"caf\u00e9 \u65e5\u672c \ud83d\ude00 \"quoted\"\n\u007f","list":[1,[2,{"k":3}]]}})";
+    "_outer":{"name":"caf\u00e9 \u65e5\u672c \ud83d\ude00 \"quoted\"\n\u007f",
+    "list":[1,[2,{"k":3}]]}})";
 
 // The script's generator: the same numbers in the same order.
 class Generator {
@@ -161,7 +164,8 @@ std::vector<float> ReadAll(const Container& container) {
       values.insert(values.end(), row.begin(), row.end());
     }
   }
-  std::vector<uint8_t> record(static_cast<size_t>(container.record_bytes()));
+  AlignedBuffer buffer = Require(AlignedBuffer::Allocate(container.record_bytes()));
+  const std::span<uint8_t> record = buffer.bytes();
   for (const auto& [number, layer] : container.manifest().layers) {
     for (int32_t expert = 0; expert < layer.experts; ++expert) {
       Require(container.ReadRecord(number, expert, record, true));

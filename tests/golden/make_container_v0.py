@@ -27,7 +27,8 @@ CONFIG = json.loads(
     r"""{"model_type":"tiny","num_hidden_layers":2,"first_k_dense_replace":1,"num_experts":2,
     "rms_norm_eps":1e-5,"rope_theta":1e16,"scale":2.0,"lower_bound":-5.0,"third":0.3333333333333333,
     "flag":true,"off":false,"nothing":null,"empty":[],"none":{},
-    "_outer":{"name":"caf\u00e9 \u65e5\u672c \ud83d\ude00 \"quoted\"\n\u007f","list":[1,[2,{"k":3}]]}}"""
+    "_outer":{"name":"caf\u00e9 \u65e5\u672c \ud83d\ude00 \"quoted\"\n\u007f",
+    "list":[1,[2,{"k":3}]]}}"""
 )
 
 
@@ -43,7 +44,8 @@ class Generator:
 
     def weights(self, count):
         """f32 in [-1, 1), multiples of 2^-23: exact in f32."""
-        return np.array([self.bits(24) - 2**23 for _ in range(count)], np.float32) / np.float32(2**23)
+        numbers = [self.bits(24) - 2**23 for _ in range(count)]
+        return np.array(numbers, np.float32) / np.float32(2**23)
 
     def halves(self, count):
         """Bit patterns of f16 scales from 2^-15 (subnormal) to about 0.03."""
@@ -136,6 +138,7 @@ def decode_matrix(indices, scales, books):
 
 
 def write_record(layer, expert, packed, stage_count, base, inner, outer, books, generator):
+    """One expert's record, and the weights of its three matrices."""
     shapes = [(inner, outer), (inner, outer), (outer, inner)]
     body, offsets, matrices = b"", [], []
     for rows, columns in shapes:
@@ -147,15 +150,15 @@ def write_record(layer, expert, packed, stage_count, base, inner, outer, books, 
     scales = [generator.halves(rows) for rows, _ in shapes]
     body += b"".join(s.tobytes() for s in scales)
     pages = -(-(48 + len(body)) // PAGE)
-    header = struct.pack("<IHHBBHHHIIIIIIII", 0x50584557, layer, expert, 8 if packed else 4, 0, base,
-                         0, 0, pages, *offsets, zlib.crc32(body), 0, 0)
+    header = struct.pack("<IHHBBHHHIIIIIIII", 0x50584557, layer, expert, 8 if packed else 4, 0,
+                         base, 0, 0, pages, *offsets, zlib.crc32(body), 0, 0)
     kinds = [books[base + k * stage_count:base + (k + 1) * stage_count] for k in range(3)]
     decoded = [decode_matrix(*parts) for parts in zip(matrices, scales, kinds)]
     return (header + body).ljust(pages * PAGE, b"\0"), decoded
 
 
 def write_book(number, entries, generator):
-    """The record of one book, and its values as decoded; the first values are subnormal halves."""
+    """The record of one book, and its values as decoded; the first are subnormal halves."""
     weights = generator.weights(entries * 8)
     weights[:4] *= np.float32(2**-16)
     header = struct.pack("<IHBBII", 0x4B424357, number, 4, 8, entries, 0)

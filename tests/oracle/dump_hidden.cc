@@ -118,8 +118,7 @@ Status Run(int argc, char** argv) {
   WASTE_ASSIGN(const std::vector<int32_t> tokens, ReadTokens(options.tokens, config.vocab));
   WASTE_TRY(container->SetExpertDims({config.moe.inner, config.expert_outer()}));
   Progress progress;
-  WASTE_ASSIGN(const std::unique_ptr<Weights> weights,
-               Weights::Load(*container, config, progress));
+  WASTE_ASSIGN(const std::unique_ptr<Weights> weights, Weights::Load(*container, config, progress));
   WASTE_ASSIGN(const Kernels* kernels, KernelsFor(options.isa));
   WASTE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::Create(options.threads));
   const int64_t leases = std::max<int64_t>(1, config.moe.top_k);

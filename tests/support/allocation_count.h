@@ -18,9 +18,12 @@ inline std::atomic<int64_t> allocation_count{0};
 }  // namespace waste
 
 // Not inlined: the compiler would see malloc's memory go to delete, or new's to free, and warn.
-[[gnu::noinline]] void* operator new(std::size_t size) {
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++waste::allocation_count;
-  if (void* bytes = std::malloc(size > 0 ? size : 1)) return bytes;
+  return std::malloc(size > 0 ? size : 1);
+}
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  if (void* bytes = operator new(size, std::nothrow)) return bytes;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* bytes) noexcept { std::free(bytes); }

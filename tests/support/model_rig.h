@@ -63,8 +63,7 @@ class ModelRig {
         pool(Require(ThreadPool::Create(options.threads))),
         experts(*container, options.max_leases),
         forward(Require(Forward::Create(config, *weights, *container,
-                                        *Require(KernelsFor(options.isa)), *pool, experts, 512))) {
-  }
+                                        *Require(KernelsFor(options.isa)), *pool, experts, 512))) {}
 
   std::unique_ptr<SessionState> NewState(int64_t context = 512) const {
     return Require(SessionState::Create(config, context));

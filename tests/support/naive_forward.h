@@ -41,6 +41,7 @@ class NaiveForward {
         values.insert(values.end(), row.begin(), row.end());
       }
     }
+    if (container.manifest().has_experts) DecodeExperts();
   }
 
   Trace Run(std::span<const int32_t> tokens) const {
@@ -65,9 +66,9 @@ class NaiveForward {
  private:
   // What a layer knows of earlier tokens.
   struct Memory {
-    std::vector<Values> q, k, v;       // KDA: inputs of the convolutions
-    std::vector<Values> states;        // KDA: [heads][keys, values]
-    std::vector<Values> latents;       // MLA: [tokens][kv_lora + rope], the latent normed
+    std::vector<Values> q, k, v;  // KDA: inputs of the convolutions
+    std::vector<Values> states;   // KDA: [heads][keys, values]
+    std::vector<Values> latents;  // MLA: [tokens][kv_lora + rope], the latent normed
   };
 
   static double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -139,8 +140,7 @@ class NaiveForward {
     AddTo(sum, attention);
     input = residual_attention ? Mix(blocks, sum, p + "mlp_res") : sum;
     input = Norm(input, Weight(p + "post_attention_layernorm.weight"), c_.norm_eps);
-    AddTo(sum, Has(p + "block_sparse_moe.gate.weight") ? Moe(layer, p, input)
-                                                       : Ffn(p + "mlp.", input));
+    AddTo(sum, Has(p + "block_sparse_moe.gate.weight") ? Moe(p, input) : Ffn(p + "mlp.", input));
     return sum;
   }
 
@@ -186,9 +186,8 @@ class NaiveForward {
     Values z = Project(p + "f_b_proj", Project(p + "f_a_proj", x));
     AddTo(z, Weight(p + "dt_bias"));
     const Values beta = Project(p + "b_proj", x);
-    const Values gate = c_.kda.full_rank_gate
-                            ? Project(p + "g_proj", x)
-                            : Project(p + "g_b_proj", Project(p + "g_a_proj", x));
+    const Values gate = c_.kda.full_rank_gate ? Project(p + "g_proj", x)
+                                              : Project(p + "g_b_proj", Project(p + "g_a_proj", x));
     memory.states.resize(heads, Values(dim * dim));
     Values out(heads * dim);
     for (int64_t h = 0; h < heads; ++h) {
@@ -230,11 +229,10 @@ class NaiveForward {
   Values Mla(const std::string& p, const Values& x, Memory& memory) const {
     const MlaConfig& m = c_.mla;
     const int64_t q_dim = m.nope_dim + m.rope_dim, head_rows = m.nope_dim + m.v_dim;
-    const Values q =
-        m.q_lora_rank > 0
-            ? Project(p + "q_b_proj",
-                      Norm(Project(p + "q_a_proj", x), Weight(p + "q_a_layernorm.weight"), 1e-6))
-            : Project(p + "q_proj", x);
+    const Values q = m.q_lora_rank > 0
+                         ? Project(p + "q_b_proj", Norm(Project(p + "q_a_proj", x),
+                                                        Weight(p + "q_a_layernorm.weight"), 1e-6))
+                         : Project(p + "q_proj", x);
     const Values kv = Project(p + "kv_a_proj_with_mqa", x);
     Values latent = Norm(Values(kv.begin(), kv.begin() + m.kv_lora_rank),
                          Weight(p + "kv_a_layernorm.weight"), 1e-6);
@@ -268,26 +266,33 @@ class NaiveForward {
     return Project(p + "o_proj", out);
   }
 
-  static Values ProjectExpert(const ExpertMatrix& w, const Values& x) {
-    Values y(w.rows);
+  static void AddDecoded(const ExpertMatrix& w, std::map<std::string, Values>& weights,
+                         const std::string& name) {
+    Values& values = weights[name];
     std::vector<float> row(static_cast<size_t>(w.columns));
     for (int64_t r = 0; r < w.rows; ++r) {
       DecodeExpertRow(w, r, row);
-      for (size_t i = 0; i < row.size(); ++i) y[r] += row[i] * x[i];
+      values.insert(values.end(), row.begin(), row.end());
     }
-    return y;
   }
 
-  Values RunExpert(int64_t layer, int64_t expert, const Values& z) const {
+  // Under the names that a release gives them.
+  void DecodeExperts() {
     AlignedBuffer bytes = Require(AlignedBuffer::Allocate(container_.record_bytes()));
-    const auto l = static_cast<int32_t>(layer), e = static_cast<int32_t>(expert);
-    Require(container_.ReadRecord(l, e, bytes.bytes(), true));
-    const ExpertRecord record = Require(container_.ParseRecord(l, e, bytes.bytes()));
-    return ProjectExpert(record.down,
-                         Act(ProjectExpert(record.gate, z), ProjectExpert(record.up, z)));
+    for (const auto& [layer, bank] : container_.manifest().layers) {
+      for (int32_t e = 0; e < bank.experts; ++e) {
+        Require(container_.ReadRecord(layer, e, bytes.bytes(), true));
+        const ExpertRecord record = Require(container_.ParseRecord(layer, e, bytes.bytes()));
+        const std::string p = c_.prefix + "model.layers." + std::to_string(layer) +
+                              ".block_sparse_moe.experts." + std::to_string(e);
+        AddDecoded(record.gate, weights_, p + ".w1.weight");
+        AddDecoded(record.up, weights_, p + ".w3.weight");
+        AddDecoded(record.down, weights_, p + ".w2.weight");
+      }
+    }
   }
 
-  Values Moe(int64_t layer, const std::string& layer_name, const Values& x) const {
+  Values Moe(const std::string& layer_name, const Values& x) const {
     const MoeConfig& m = c_.moe;
     const std::string p = layer_name + "block_sparse_moe.";
     Values scores = Project(p + "gate", x);
@@ -306,8 +311,11 @@ class NaiveForward {
 
     const Values z = m.latent > 0 ? Project(p + "routed_expert_down_proj", x) : x;
     Values y(z.size());
-    for (const int64_t e : order)
-      AddTo(y, RunExpert(layer, e, z), scores[e] / divisor * m.scale);
+    for (const int64_t e : order) {
+      const std::string expert = p + "experts." + std::to_string(e);
+      AddTo(y, Project(expert + ".w2", Act(Project(expert + ".w1", z), Project(expert + ".w3", z))),
+            scores[e] / divisor * m.scale);
+    }
     if (m.latent > 0) {
       if (m.latent_norm) y = Norm(y, Weight(p + "routed_expert_norm.weight"), c_.norm_eps);
       y = Project(p + "routed_expert_up_proj", y);

@@ -54,9 +54,7 @@ inline TinyModelOptions TinyK3() {
           .attn_res = 3};
 }
 
-inline std::string TinyPrefix(const TinyModelOptions& o) {
-  return o.k3 ? "language_model." : "";
-}
+inline std::string TinyPrefix(const TinyModelOptions& o) { return o.k3 ? "language_model." : ""; }
 
 inline bool IsTinyMla(const TinyModelOptions& o, int64_t layer) {
   return std::count(o.mla_layers.begin(), o.mla_layers.end(), layer + 1) > 0;
@@ -66,35 +64,34 @@ inline nlohmann::ordered_json TinyConfig(const TinyModelOptions& o) {
   nlohmann::ordered_json kda_layers = nlohmann::ordered_json::array();
   for (int64_t layer = 0; layer < o.layers; ++layer)
     if (!IsTinyMla(o, layer)) kda_layers.push_back(layer + 1);
-  nlohmann::ordered_json config = {
-      {"num_hidden_layers", o.layers},
-      {"hidden_size", o.hidden},
-      {"vocab_size", o.vocab},
-      {"intermediate_size", o.dense_inner},
-      {"first_k_dense_replace", o.first_moe_layer},
-      {"num_attention_heads", o.heads},
-      {"kv_lora_rank", o.kv_lora},
-      {"q_lora_rank", nullptr},
-      {"qk_nope_head_dim", o.nope},
-      {"qk_rope_head_dim", o.rope},
-      {"v_head_dim", o.v},
-      {"mla_use_nope", true},
-      {"num_experts", o.experts},
-      {"num_experts_per_token", o.top_k},
-      {"moe_intermediate_size", o.inner},
-      {"num_shared_experts", o.shared},
-      {"moe_renormalize", true},
-      {"moe_router_activation_func", "sigmoid"},
-      {"num_expert_group", 1},
-      {"routed_scaling_factor", o.scale},
-      {"hidden_act", "silu"},
-      {"rms_norm_eps", 1e-5},
-      {"eos_token_id", 2},
-      {"linear_attn_config",
-       {{"num_heads", o.kda_heads},
-        {"head_dim", o.kda_dim},
-        {"short_conv_kernel_size", o.conv_size},
-        {"kda_layers", kda_layers}}}};
+  nlohmann::ordered_json config = {{"num_hidden_layers", o.layers},
+                                   {"hidden_size", o.hidden},
+                                   {"vocab_size", o.vocab},
+                                   {"intermediate_size", o.dense_inner},
+                                   {"first_k_dense_replace", o.first_moe_layer},
+                                   {"num_attention_heads", o.heads},
+                                   {"kv_lora_rank", o.kv_lora},
+                                   {"q_lora_rank", nullptr},
+                                   {"qk_nope_head_dim", o.nope},
+                                   {"qk_rope_head_dim", o.rope},
+                                   {"v_head_dim", o.v},
+                                   {"mla_use_nope", true},
+                                   {"num_experts", o.experts},
+                                   {"num_experts_per_token", o.top_k},
+                                   {"moe_intermediate_size", o.inner},
+                                   {"num_shared_experts", o.shared},
+                                   {"moe_renormalize", true},
+                                   {"moe_router_activation_func", "sigmoid"},
+                                   {"num_expert_group", 1},
+                                   {"routed_scaling_factor", o.scale},
+                                   {"hidden_act", "silu"},
+                                   {"rms_norm_eps", 1e-5},
+                                   {"eos_token_id", 2},
+                                   {"linear_attn_config",
+                                    {{"num_heads", o.kda_heads},
+                                     {"head_dim", o.kda_dim},
+                                     {"short_conv_kernel_size", o.conv_size},
+                                     {"kda_layers", kda_layers}}}};
   if (o.q_lora > 0) config["q_lora_rank"] = o.q_lora;
   if (!o.k3) return config;
   config["hidden_act"] = "situ";
@@ -278,17 +275,16 @@ inline void AddTinyBank(int32_t layer, const TinyModelOptions& o, std::mt19937& 
 class TinyModel {
  public:
   // `change` may alter, add or drop tensors; `change_config` the config.
-  explicit TinyModel(
-      const TinyModelOptions& options, const std::function<void(TinyTrunk&)>& change = {},
-      const std::function<void(nlohmann::ordered_json&)>& change_config = {})
+  explicit TinyModel(const TinyModelOptions& options,
+                     const std::function<void(TinyTrunk&)>& change = {},
+                     const std::function<void(nlohmann::ordered_json&)>& change_config = {})
       : options_(options) {
     TinyTrunk trunk = TinyTrunkList(options_).trunk();
     if (change) change(trunk);
     nlohmann::ordered_json config = TinyConfig(options_);
     if (change_config) change_config(config);
     const auto writer = Require(ContainerWriter::Create(folder_.path()));
-    for (const auto& [name, weights] : trunk)
-      AddTinyWeights(name, weights, options_.seed, *writer);
+    for (const auto& [name, weights] : trunk) AddTinyWeights(name, weights, options_.seed, *writer);
     std::mt19937 random(options_.seed);
     for (int64_t layer = options_.first_moe_layer; layer < options_.layers; ++layer)
       AddTinyBank(static_cast<int32_t>(layer), options_, random, *writer);

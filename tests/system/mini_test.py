@@ -56,8 +56,8 @@ class Answers(program.ProgramTest):
         self.assertGreater(len(answer["tokens"]), 0)
 
     def test_a_conversation_remembers(self):
-        lines = run("chat", MINI, "--json", stdin=b"My name is Ada.\nWhat is my name?\n").stdout
-        self.assertIn("Ada", json.loads(lines.splitlines()[1])["text"])
+        lines = run("chat", MINI, "--json", stdin=b"My name is Nora.\nWhat is my name?\n").stdout
+        self.assertIn("Nora", json.loads(lines.splitlines()[1])["text"])
 
 
 class Tokens(program.ProgramTest):
@@ -151,10 +151,6 @@ class Files(program.ProgramTest):
         self.model = pathlib.Path(folder.name, "copy.waste")
         shutil.copytree(MINI, self.model)
 
-    def largest_file(self):
-        return max((path for path in self.model.rglob("*") if path.is_file()),
-                   key=lambda path: path.stat().st_size)
-
     def test_a_sound_model_is_sound(self):
         result = self.json_of("verify", self.model)
         self.assertEqual(set(result), {"path", "ok", "bytes", "seconds", "notes"})
@@ -162,28 +158,30 @@ class Files(program.ProgramTest):
         self.assertIn(b"sound", run("verify", self.model).stdout)
 
     def test_one_flipped_bit_of_a_record_is_found(self):
-        banks = [path for path in self.model.rglob("*") if path.is_file() and "bank" in str(path)]
-        victim = max(banks or [self.largest_file()], key=lambda path: path.stat().st_size)
+        victim = self.model / "experts-L3.bin"
         data = bytearray(victim.read_bytes())
         data[200] ^= 1
         victim.write_bytes(data)
-        self.assert_error(run("verify", self.model, "--json"), "CORRUPT", program.FAILED)
+        self.assert_error(run("verify", self.model, "--json"), "CORRUPT", program.FAILED, "3",
+                          "expert 0")
         self.assertEqual(run("verify", self.model).returncode, program.FAILED)
 
     def test_a_missing_or_cut_file_is_named(self):
-        for path in sorted(p for p in self.model.rglob("*") if p.is_file()):
+        for path in sorted(self.model.iterdir()):
             data = path.read_bytes()
-            with self.subTest(file=path.name, cut=True):
-                path.write_bytes(data[:len(data) // 2])
-                result = run("verify", self.model, "--json")
-                self.assertEqual(result.returncode, program.FAILED)
-                self.assertIn(path.stem, self.one_object(result.stdout)["error"]["message"])
-            with self.subTest(file=path.name, cut=False):
-                path.unlink()
-                result = run("run", self.model, "Hi", "--json")
-                if result.returncode != program.OK:  # usage.waste and the like may be absent
-                    self.assertIn(path.stem, self.one_object(result.stdout)["error"]["message"])
-            path.write_bytes(data)
+            for damage in ("cut", "missing"):
+                if (path.name, damage) == ("chat.json", "missing"):
+                    continue  # a container may have none
+                with self.subTest(file=path.name, damage=damage):
+                    path.unlink()
+                    if damage == "cut":
+                        path.write_bytes(data[:len(data) * 2 // 5])
+                    result = run("run", self.model, "Hi", "--json")
+                    self.assertEqual(result.returncode, program.FAILED)
+                    self.assertIn(path.stem.removesuffix("s"),
+                                  self.one_object(result.stdout)["error"]["message"])
+                    self.assertEqual(run("verify", self.model).returncode, program.FAILED)
+                path.write_bytes(data)
 
     def test_a_conversion_that_cannot_be_leaves_nothing(self):
         target = self.model.parent / "out.waste"

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -56,10 +57,10 @@ class Terminal:
         os.close(slave)
         self.seen = b""
 
-    def read_until(self, text, timeout_s=20):
-        """Reads until `text` was seen or nothing more comes. Returns everything seen so far."""
+    def read_until(self, pattern, timeout_s=20):
+        """Reads until `pattern` was seen or nothing more comes. Returns everything seen so far."""
         end = time.monotonic() + timeout_s
-        while text not in self.seen and time.monotonic() < end:
+        while not re.search(pattern, self.seen, re.DOTALL) and time.monotonic() < end:
             if select.select([self.master], [], [], 0.1)[0]:
                 try:
                     self.seen += os.read(self.master, 65536)
@@ -71,10 +72,9 @@ class Terminal:
         os.write(self.master, text)
 
     def finish(self):
-        """Waits for the end. Returns (exit code, stdout if it was a pipe)."""
-        self.read_until(b"\0never\0", 0.2)
+        """Waits for the end. Returns (exit code, the rest of stdout if it was a pipe)."""
+        self.read_until(rb"$^")  # what never comes: to the end, so that the program can write
         stdout, _ = self.process.communicate(timeout=TIMEOUT_S)
-        self.read_until(b"\0never\0", 0.2)
         os.close(self.master)
         return self.process.returncode, stdout
 

@@ -7,7 +7,7 @@ from program import run
 
 # (arguments, what the message names)
 WRONG = [
-    ((), "subcommand"),
+    ((), "command"),
     (("sing",), "sing"),
     (("run",), "MODEL"),
     (("run", "m"), "PROMPT"),

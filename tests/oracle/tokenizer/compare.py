@@ -62,7 +62,8 @@ def main():
         for name, ranks in rank_sets(options.ranks):
             tool = records.Tool(options.tool, folder, ranks)
             encode = tool.encoding.encode
-            differences += report(f"{name}, text", texts, tool.encoding.encode_ordinary_batch(texts),
+            differences += report(f"{name}, text", texts,
+                                  tool.encoding.encode_ordinary_batch(texts),
                                   tool.run("text", texts))
             differences += report(f"{name}, markup", marked,
                                   [encode(t, allowed_special="all") for t in marked],

@@ -3,9 +3,10 @@
 
     python make_golden.py FOLDER
 
-ranks and specials.json are the tokenizer; text, markup and chat hold records: a string (32-bit size,
-bytes) and its ids (32-bit count, 16 bits each), little-endian, as tiktoken and the release's chat
-encoder give them.
+ranks and specials.json are the tokenizer; text, markup and chat hold records: a string (32-bit
+size, bytes) and its ids (32-bit count, 16 bits each), little-endian, as tiktoken and the release's
+chat encoder give them. The ranks are learned from this machine's texts too, so another machine
+writes other files that are as good.
 """
 import json
 import pathlib
@@ -41,10 +42,10 @@ def main(folder):
     makers = strings.Makers(SEED)
     texts = [makers.make() for _ in range(2_000)]
     save(folder / "text", texts, encoding.encode_ordinary_batch(texts))
-    marked = list(strings.with_specials(texts[:300], SEED))
+    marked = list(strings.with_specials(texts[:100], SEED))
     save(folder / "markup", marked, [encoding.encode(t, allowed_special="all") for t in marked])
     module = conversations.release_encoder()
-    made = list(conversations.make(100, SEED))
+    made = list(conversations.make(60, SEED))
     save(folder / "chat", [json.dumps(c) for c in made],
          [conversations.encode(module, encoding, c) for c in made])
 

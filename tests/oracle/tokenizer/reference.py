@@ -30,7 +30,7 @@ SPECIAL_TEXTS = ["[BOS]", "[EOS]", "<|end_of_msg|>", "<|open|>", "<|close|>", "<
                  "<|media_pad|>", "[PAD]", "</s>", " x ", "\u00e9\u00e9"]
 
 # Characters of the planes that have scripts.
-ASSIGNED = "".join(chr(c) for c in [*range(0xD800), *range(0xE000, 0x33480), *range(0xE0000, 0xE0200)])
+ASSIGNED = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x33480), *range(0xE0000, 0xE0200)]))
 
 
 def single_bytes():
@@ -65,7 +65,8 @@ def save_ranks(ranks, path):
 
 def pair_ranks(seed=1):
     """All single bytes and all pairs of bytes, in shuffled order of rank."""
-    tokens = [bytes([b]) for b in range(256)] + [bytes([a, b]) for a in range(256) for b in range(256)]
+    tokens = [bytes([b]) for b in range(256)]
+    tokens += [bytes([a, b]) for a in range(256) for b in range(256)]
     random.Random(seed).shuffle(tokens)
     return {token: rank for rank, token in enumerate(tokens)}
 

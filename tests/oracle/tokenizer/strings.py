@@ -30,17 +30,23 @@ Tirhuta Todhri Toto Tulu_Tigalari Ugaritic Vai Vithkuqi Wancho Warang_Citi Yezid
 Zanabazar_Square""".split()
 
 # One character of each combination of the pattern's classes, and those that it names.
-KINDS = ["\u4e2d", "\u3007", "\u2e80", "\U00016ff0", "A", "b", "\u01c5", "\u3042", "\u0301", "7", " ",
-         "\u3000", "\n", "\r", "!", "'", "s"]
-SUFFIXES = ["s", "S", "\u017f", "t", "T", "re", "Re", "rE", "ve", "VE", "m", "M", "ll", "lL", "d", "D",
-            "l", "r", "v", "k", "\u212a", "re\u0301", "\u00df", ""]
+KINDS = ["\u4e2d", "\u3007", "\u2e80", "\U00016ff0", "A", "b", "\u01c5", "\u3042", "\u0301", "7",
+         " ", "\u3000", "\n", "\r", "!", "'", "s"]
+SUFFIXES = ["s", "S", "\u017f", "t", "T", "re", "Re", "rE", "ve", "VE", "m", "M", "ll", "lL", "d",
+            "D", "l", "r", "v", "k", "\u212a", "re\u0301", "\u00df", ""]
 PEOPLE = "\U0001f468\U0001f469\U0001f467\U0001f466\U0001f9d1\U0001f471\U0001f44b\U0001f44d"
 TONES = ["", "\U0001f3fb", "\U0001f3ff"]
-SIGNS = ["\u2764\ufe0f", "\u2695\ufe0f", "\U0001f4bb", "\U0001f680", "\u2640\ufe0f", "1\ufe0f\u20e3",
-         "#\ufe0f\u20e3", "\u203c\ufe0f", "\U0001f600", "\U0001f3f4\U000e0067\U000e0062\U000e007f"]
-ODD = "\0\x01\x1f\x7f\x80\x85\x9f\xa0\xad\u034f\u061c\u070f\u180e\u200b\u200c\u200d\u200e\u2028\u2029" \
-      "\u202f\u205f\u2060\ufdd0\ufeff\ufffd\ufffe\uffff\ue000\uf8ff\U0001fffe\U000e0001\U000f0000" \
-      "\U0010ffff\u0378\U0003ffff"
+SIGNS = ["\u2764\ufe0f", "\u2695\ufe0f", "\U0001f4bb", "\U0001f680", "\u2640\ufe0f",
+         "1\ufe0f\u20e3", "#\ufe0f\u20e3", "\u203c\ufe0f", "\U0001f600",
+         "\U0001f3f4\U000e0067\U000e0062\U000e007f"]
+ODD = ("\0\x01\x1f\x7f\x80\x85\x9f\xa0\xad\u034f\u061c\u070f\u180e\u200b\u200c\u200d\u200e\u2028"
+       "\u2029\u202f\u205f\u2060\ufdd0\ufeff\ufffd\ufffe\uffff\ue000\uf8ff\U0001fffe\U000e0001"
+       "\U000f0000\U0010ffff\u0378\U0003ffff")
+BREAKS = [" ", " ", " ", ", ", ". ", "\n", "-", "  ", "\u3002", "\u060c ", "'", "\u2019"]
+STEMS = ["I", "don", "THEY", "\u00e9t\u00e9", "\u0416", "\u4e2d", "5", "", " ", "'", "\u3042",
+         "a\u0301", "\u01c5"]
+NAME_PARTS = ["get", "HTTP", "Id", "x", "URLs", "\u00c9t", "\u0414\u043e\u043c", "i", "Phone",
+              "\u01c5", "2", "_", "\u02b0"]
 
 
 class Makers:
@@ -70,49 +76,53 @@ class Makers:
         word = self.some(script[start:start + 24], 1, 9)
         return word if self.r.random() < .6 else word + self.some(script, 1, 3)
 
+    def several(self, low, high, make_one):
+        return "".join(make_one() for _ in range(self.r.randint(low, high)))
+
     def sentence(self):
         script = self.r.choice(self.scripts)
-        breaks = [" ", " ", " ", ", ", ". ", "\n", "-", "  ", "\u3002", "\u060c ", "'", "\u2019"]
-        return "".join(self.word_of(script) + self.r.choice(breaks) for _ in range(self.r.randint(2, 8)))
+        return self.several(2, 8, lambda: self.word_of(script) + self.r.choice(BREAKS))
 
     def mixed_scripts(self):
-        return "".join(self.word_of() + self.r.choice(["", "", " "]) for _ in range(self.r.randint(2, 6)))
+        return self.several(2, 6, lambda: self.word_of() + self.r.choice(["", "", " "]))
 
     def emoji(self):
-        flag = lambda: "".join(chr(0x1F1E6 + self.r.randrange(26)) for _ in range(2))
-        joined = lambda: "\u200d".join(self.r.choice(PEOPLE) + self.r.choice(TONES)
-                                       for _ in range(self.r.randint(1, 4)))
-        part = lambda: self.r.choice([flag, joined, lambda: self.r.choice(SIGNS),
-                                      lambda: self.r.choice([" ", "a", "!", "\n", "\u200d"])])()
-        return "".join(part() for _ in range(self.r.randint(1, 8)))
+        return self.several(1, 8, lambda: self.r.choice([
+            self.flag, self.joined_people, lambda: self.r.choice(SIGNS),
+            lambda: self.r.choice([" ", "a", "!", "\n", "\u200d"])])())
+
+    def flag(self):
+        return "".join(chr(0x1F1E6 + self.r.randrange(26)) for _ in range(2))
+
+    def joined_people(self):
+        people = [self.r.choice(PEOPLE) + self.r.choice(TONES) for _ in range(self.r.randint(1, 4))]
+        return "\u200d".join(people)
 
     def run(self):
         size = self.r.choice([2, 3, 4, 7, 63, 64, 65, 66, 130, 700])
         around = ["", "", "x", " ", "\n", "7", "\u4e2d", "!"]
-        one = self.r.choice(KINDS + ["\U0001f600", self.r.choice(self.spaces), "ab", " \n", "\r\n", "aB"])
+        others = ["\U0001f600", self.r.choice(self.spaces), "ab", " \n", "\r\n", "aB"]
+        one = self.r.choice(KINDS + others)
         return self.r.choice(around) + one * size + self.r.choice(around)
 
     def white_space(self):
         usual = " " * 8 + "\n\n\r\t"
-        part = lambda: self.r.choice([lambda: self.some(usual, 1, 6), lambda: self.some(self.spaces, 1, 4),
-                                      lambda: self.r.choice(["x", "!", "5", "\u4e2d", "\u200b", "Ab", "'s"])])()
-        return "".join(part() for _ in range(self.r.randint(1, 8)))
+        return self.several(1, 8, lambda: self.r.choice([
+            lambda: self.some(usual, 1, 6), lambda: self.some(self.spaces, 1, 4),
+            lambda: self.r.choice(["x", "!", "5", "\u4e2d", "\u200b", "Ab", "'s"])])())
 
     def contraction(self):
-        stem = self.r.choice(["I", "don", "THEY", "\u00e9t\u00e9", "\u0416", "\u4e2d", "5", "", " ", "'",
-                              "\u3042", "a\u0301", "\u01c5"])
         mark = self.r.choice(["'", "'", "'", "\u2019", "''", "`"])
-        return stem + mark + self.r.choice(SUFFIXES) + self.r.choice(["", "x", "'s", " ", "\u0301", "\n", "S"])
+        after = self.r.choice(["", "x", "'s", " ", "\u0301", "\n", "S"])
+        return self.r.choice(STEMS) + mark + self.r.choice(SUFFIXES) + after
 
     def digits(self):
         source = self.r.choice(["0123456789", self.numbers, self.numbers + "0123456789" * 50])
-        return "".join(self.some(source, 1, 8) + self.r.choice(["", ".", ",", " ", "a", "\u4e2d", "%", "\u0301"])
-                       for _ in range(self.r.randint(1, 4)))
+        marks = ["", ".", ",", " ", "a", "\u4e2d", "%", "\u0301"]
+        return self.several(1, 4, lambda: self.some(source, 1, 8) + self.r.choice(marks))
 
     def camel_case(self):
-        part = lambda: self.r.choice(["get", "HTTP", "Id", "x", "URLs", "\u00c9t", "\u0414\u043e\u043c", "i",
-                                      "Phone", "\u01c5", "2", "_", "\u02b0", self.r.choice(self.titles)])
-        return "".join(part() for _ in range(self.r.randint(2, 7)))
+        return self.several(2, 7, lambda: self.r.choice(NAME_PARTS + [self.r.choice(self.titles)]))
 
     def code_points(self):
         top = self.r.choice([0x100, 0x800, 0x3000, 0x10000, 0x20000, 0x110000])
@@ -126,8 +136,8 @@ class Makers:
         return self.some(KINDS, 5, 24)
 
     def marked(self):
-        return "".join(self.some(["a", "B", " ", "!", "\u4e2d", "1", "\n"], 1, 2) + self.some(self.marks, 0, 3)
-                       for _ in range(self.r.randint(1, 6)))
+        letters = ["a", "B", " ", "!", "\u4e2d", "1", "\n"]
+        return self.several(1, 6, lambda: self.some(letters, 1, 2) + self.some(self.marks, 0, 3))
 
 
 def short_strings():
@@ -137,7 +147,7 @@ def short_strings():
 
 
 def real_texts(limit):
-    """Pieces of files that most systems have: Python's own, and the locales with their languages."""
+    """Pieces of files that most systems have: Python's own, and locales with their languages."""
     library = pathlib.Path(sysconfig.get_path("stdlib"))
     folders = [(library, "*.py"), (library, "*.txt"), (library / "idlelib", "*.txt"),
                (pathlib.Path("/usr/share/i18n/locales"), "*_*"),

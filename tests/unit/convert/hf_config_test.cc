@@ -19,8 +19,8 @@ Result<HfConfig> Read(const std::string& text) {
 }
 
 BOOST_AUTO_TEST_CASE(text_config_is_kept_word_for_word_and_the_rest_is_outer) {
-  const auto config = Read(
-      R"({"architectures":["KimiK3ForConditionalGeneration"],"z":1,"text_config":{"b":2.50,"a":null},"y":[1]})");
+  const auto config = Read(R"({"architectures":["KimiK3ForConditionalGeneration"],"z":1,)"
+                           R"("text_config":{"b":2.50,"a":null},"y":[1]})");
   BOOST_REQUIRE(config.ok());
   BOOST_TEST(config->arch == "kimi-k3");
   BOOST_TEST(config->config.dump() ==

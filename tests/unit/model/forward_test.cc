@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(every_layer_and_the_logits_agree_with_the_formulas_for_ever
 BOOST_AUTO_TEST_CASE(every_prompt_length_agrees_with_the_formulas) {
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
     const TinyModel model(options);
-    ModelRig rig(model);
+    ModelRig rig(model, {.isa = Isa::kBest});
     const auto tokens = RandomTokens(kPromptMax + 1, rig.config.vocab, 8);
     const auto expected = NaiveForward(*rig.container, rig.config).Run(tokens);
     for (int64_t length = 1; length <= kPromptMax; ++length) {
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(threads_and_leases_change_no_bit) {
       const auto tokens = RandomTokens(70, alone.config.vocab, 11);
       const auto expected = alone.RunAlone(tokens, chunk);
       for (int32_t threads = 1; threads <= 4; ++threads) {
-        for (const int64_t leases : {1, 2, 5, 1000}) {
+        for (const int64_t leases : {1, 5, 1000}) {
           ModelRig rig(model, {.threads = threads, .isa = Isa::kBest, .max_leases = leases});
           BOOST_TEST_CONTEXT(threads << " threads, " << leases << " leases, chunk " << chunk)
           BOOST_TEST(rig.RunAlone(tokens, chunk) == expected);
