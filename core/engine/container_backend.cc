@@ -167,9 +167,10 @@ Status ContainerBackend::LoadText() {
   std::vector<std::pair<int32_t, std::string>> specials;
   for (const SpecialToken& special : container().specials())
     specials.emplace_back(special.id, special.text);
-  WASTE_ASSIGN(tokenizer_,
-               Tokenizer::Create(container().rank_file(), specials,
-                                 JoinPath(container().folder(), "tokenizer.model")));
+  const std::string rank_path = JoinPath(container().folder(), "tokenizer.model");
+  if (container().rank_file().empty())
+    return Failure(Code::kIo, rank_path, ": the file is missing or empty; copy it again");
+  WASTE_ASSIGN(tokenizer_, Tokenizer::Create(container().rank_file(), specials, rank_path));
   if (tokenizer_->max_id() >= config().vocab)
     return Failure(Code::kCorrupt, container().folder(), ": the tokenizer has token ",
                    tokenizer_->max_id(), ", the model a vocabulary of ", config().vocab);

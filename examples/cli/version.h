@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which library this program runs with, for `waste version` and `waste --version`.
+// Which library this program runs with, for `waste version` and `waste --version`: the one that was
+// loaded, not the one whose header was compiled.
 
 #ifndef WASTE_EXAMPLES_CLI_VERSION_H_
 #define WASTE_EXAMPLES_CLI_VERSION_H_

@@ -14,7 +14,8 @@ class Chat(program.ScriptTest):
         self.assertEqual((result.stdout, result.stderr), (b"one\ntwo\n", b""))
 
     def test_json_is_a_line_for_each_message_and_command(self):
-        result = run("chat", self.script(["one"], ["two"]), "--json", stdin=b"a\n/stats\n/reset\nb\n")
+        result = run("chat", self.script(["one"], ["two"]), "--json",
+                     stdin=b"a\n/stats\n/reset\nb\n")
         self.assert_ok(result)
         first, stats, reset, second = map(json.loads, result.stdout.splitlines())
         self.assertEqual((first["text"], second["text"]), ("one", "one"))

@@ -73,7 +73,7 @@ class Terminal:
 
     def finish(self):
         """Waits for the end. Returns (exit code, the rest of stdout if it was a pipe)."""
-        self.read_until(rb"$^")  # what never comes: to the end, so that the program can write
+        self.read_until(rb"(?!)")  # to the end, so that the program can write
         stdout, _ = self.process.communicate(timeout=TIMEOUT_S)
         os.close(self.master)
         return self.process.returncode, stdout

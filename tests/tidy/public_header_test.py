@@ -2,6 +2,8 @@
 """waste.h is C99 and C++ without a warning, and its signatures use only types that every binding
 maps. Headers of core without a .cc that would show it compile alone.
 """
+import concurrent.futures
+import os
 import re
 import subprocess
 import unittest
@@ -48,8 +50,8 @@ class PublicHeader(unittest.TestCase):
         self.assertEqual(forbidden_types("void f(uint32_t a);\n"), ["uint32_t"])
 
     def test_a_header_that_is_no_c99_is_found(self):
-        result = compile_text("gcc", "c", "c99", "#include <waste/waste.h>\nint f() { for (;;) {} }\n"
-                              "typedef int a; typedef int a;\n")
+        result = compile_text("gcc", "c", "c99",
+                              "#include <waste/waste.h>\ntypedef int a; typedef int a;\n")
         self.assertNotEqual(result.returncode, 0)
 
 
@@ -59,9 +61,11 @@ class CoreHeaders(unittest.TestCase):
         lonely = [path[len("core/"):] for path in sorted(paths)
                   if path.startswith("core/") and path.endswith(".h") and
                   path[:-2] + ".cc" not in paths]
-        for name in lonely:
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = pool.map(lambda name: compile_text(
+                "g++", "c++", "c++20", f'#include "{name}"\n', ("core",)), lonely)
+        for name, result in zip(lonely, results):
             with self.subTest(header=name):
-                result = compile_text("g++", "c++", "c++20", f'#include "{name}"\n', ("core",))
                 self.assertEqual(result.returncode, 0, result.stderr)
 
 
