@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every entry does on its way in and out: arguments are checked, structs are read and written by
-// their struct_size, a Status becomes a waste_error, and no exception leaves.
+// What every entry does on its way in and out: arguments are checked, structs are read and written
+// by their struct_size, a Status becomes a waste_error, and no exception leaves.
 
 #ifndef WASTE_CAPI_BOUNDARY_H_
 #define WASTE_CAPI_BOUNDARY_H_

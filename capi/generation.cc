@@ -11,7 +11,7 @@
 namespace waste {
 namespace {
 
-void FillToken(waste_token* info, const NextPiece& piece, FinishReason reason) {
+void FillToken(waste_token *info, const NextPiece &piece, FinishReason reason) {
   waste_token out{};
   out.id = piece.token;
   out.first_index = piece.first_index;
@@ -19,13 +19,12 @@ void FillToken(waste_token* info, const NextPiece& piece, FinishReason reason) {
   out.channel = static_cast<int32_t>(piece.channel);
   out.logprob = piece.logprob;
   out.position = piece.position;
-  out.finish_reason =
-      piece.bytes > 0 ? WASTE_FINISH_NONE : static_cast<int32_t>(reason);
+  out.finish_reason = piece.bytes > 0 ? WASTE_FINISH_NONE : static_cast<int32_t>(reason);
   WriteStruct(info, out);
 }
 
 template <typename Body>
-waste_status WithGeneration(waste_generation* generation, waste_error* error, Body&& body) {
+waste_status WithGeneration(waste_generation *generation, waste_error *error, Body &&body) {
   return GuardStatus(error, [&]() -> Status {
     WASTE_ASSIGN(const auto use, UseHandle(generation));
     return body(*use->generation);
@@ -47,8 +46,8 @@ waste_status waste_generate(waste_session *session, const char *prompt, int64_t 
     WASTE_TRY(CheckOut(out));
     WASTE_ASSIGN(const std::string_view text, Text(prompt, prompt_size, "prompt"));
     WASTE_ASSIGN(const GenerationOptions wanted, ToGenerationOptions(options));
-    WASTE_ASSIGN(auto generation, Generation::Create(use->session,
-                                                     prompt == nullptr ? nullptr : &text, wanted));
+    WASTE_ASSIGN(auto generation,
+                 Generation::Create(use->session, prompt == nullptr ? nullptr : &text, wanted));
     *out = new waste_generation(std::move(generation));
     return Status();
   });
@@ -87,9 +86,8 @@ int64_t waste_next(waste_generation *generation, char *buffer, int64_t buffer_si
   });
 }
 
-int64_t waste_generation_tokens(waste_generation *generation, int32_t *tokens,
-                                int64_t token_count, double *logprobs, int64_t logprob_count,
-                                waste_error *error) {
+int64_t waste_generation_tokens(waste_generation *generation, int32_t *tokens, int64_t token_count,
+                                double *logprobs, int64_t logprob_count, waste_error *error) {
   return Guard(error, [&]() -> Result<int64_t> {
     WASTE_ASSIGN(const auto use, UseHandle(generation));
     WASTE_ASSIGN(const auto ids_out, Array(tokens, token_count, "tokens"));
@@ -98,8 +96,7 @@ int64_t waste_generation_tokens(waste_generation *generation, int32_t *tokens,
     std::vector<double> values;
     WASTE_TRY(use->generation->CopyTokens(ids, values));
     std::copy_n(ids.begin(), std::min(ids.size(), ids_out.size()), ids_out.begin());
-    std::copy_n(values.begin(), std::min(values.size(), logprobs_out.size()),
-                logprobs_out.begin());
+    std::copy_n(values.begin(), std::min(values.size(), logprobs_out.size()), logprobs_out.begin());
     return static_cast<int64_t>(ids.size());
   });
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The objects behind the opaque handles. Each starts with a tag that tells its kind, so a handle of
-// another kind is refused and not misread, and counts its users: the caller's reference, and one for
-// each call that is inside. waste_free drops the caller's; the object goes when the last call leaves.
+// another kind is refused and not misread, and counts its users: the caller's reference, and one
+// for each call that is inside. waste_free drops the caller's; the object goes when the last call
+// leaves.
 
 #ifndef WASTE_CAPI_HANDLE_H_
 #define WASTE_CAPI_HANDLE_H_

@@ -14,21 +14,21 @@ namespace waste {
 namespace {
 
 // Starts `work` and hands its handle out.
-Status StartJob(waste_job** out, std::shared_ptr<waste_job::Outcome> outcome, Job::Work work) {
+Status StartJob(waste_job **out, std::shared_ptr<waste_job::Outcome> outcome, Job::Work work) {
   WASTE_ASSIGN(auto job, Job::Start(std::move(work)));
   *out = new waste_job(std::move(job), std::move(outcome));
   return Status();
 }
 
 // The log behind a handle that may be a model or a job.
-Result<std::optional<std::string>> NextLine(void* object) {
+Result<std::optional<std::string>> NextLine(void *object) {
   if (object == nullptr) return Failure(Code::kArgument, "object is NULL");
-  auto* handle = static_cast<Object*>(object);
+  auto *handle = static_cast<Object *>(object);
   const Use<Object> use(handle);
   if (handle->kind() == Kind::kModel)
-    return static_cast<waste_model*>(handle)->model->log().NextLine();
+    return static_cast<waste_model *>(handle)->model->log().NextLine();
   if (handle->kind() == Kind::kJob)
-    return static_cast<waste_job*>(handle)->job->progress().NextLine();
+    return static_cast<waste_job *>(handle)->job->progress().NextLine();
   return Failure(Code::kArgument, "only models and jobs have a log");
 }
 
@@ -39,21 +39,19 @@ using namespace waste;
 
 extern "C" {
 
-waste_status waste_open_job(const char *path, int64_t path_size,
-                            const waste_open_options *options, waste_job **out,
-                            waste_error *error) {
+waste_status waste_open_job(const char *path, int64_t path_size, const waste_open_options *options,
+                            waste_job **out, waste_error *error) {
   return GuardStatus(error, [&]() -> Status {
     WASTE_TRY(CheckOut(out));
     WASTE_ASSIGN(const std::string name, Path(path, path_size, "path"));
     WASTE_ASSIGN(const OpenOptions wanted, ToOpenOptions(options));
     auto outcome = std::make_shared<waste_job::Outcome>();
-    return StartJob(out, outcome,
-                    [=](const std::shared_ptr<Progress> &progress) -> Status {
-                      WASTE_ASSIGN(auto model, Model::Open(name, wanted, progress));
-                      const std::lock_guard<std::mutex> lock(outcome->mutex);
-                      outcome->model = std::move(model);
-                      return Status();
-                    });
+    return StartJob(out, outcome, [=](const std::shared_ptr<Progress> &progress) -> Status {
+      WASTE_ASSIGN(auto model, Model::Open(name, wanted, progress));
+      const std::lock_guard<std::mutex> lock(outcome->mutex);
+      outcome->model = std::move(model);
+      return Status();
+    });
   });
 }
 
@@ -92,10 +90,9 @@ waste_status waste_verify(const char *path, int64_t path_size, waste_job **out,
   return GuardStatus(error, [&]() -> Status {
     WASTE_TRY(CheckOut(out));
     WASTE_ASSIGN(const std::string name, Path(path, path_size, "path"));
-    return StartJob(out, std::make_shared<waste_job::Outcome>(),
-                    [=](const std::shared_ptr<Progress> &progress) {
-                      return Model::Verify(name, *progress);
-                    });
+    return StartJob(
+        out, std::make_shared<waste_job::Outcome>(),
+        [=](const std::shared_ptr<Progress> &progress) { return Model::Verify(name, *progress); });
   });
 }
 
@@ -126,7 +123,8 @@ int64_t waste_log_next(void *object, char *buffer, int64_t buffer_size, waste_er
   return Guard(error, [&]() -> Result<int64_t> {
     WASTE_ASSIGN(const auto out, Array(buffer, buffer_size, "buffer"));
     if (buffer_size < 16)
-      return Failure(Code::kArgument, "a buffer of ", buffer_size, " bytes; at least 16 are needed");
+      return Failure(Code::kArgument, "a buffer of ", buffer_size,
+                     " bytes; at least 16 are needed");
     WASTE_ASSIGN(const std::optional<std::string> line, NextLine(object));
     if (!line) return int64_t{0};
     return CopyText(CutUtf8(*line, buffer_size - 1), out);

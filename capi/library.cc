@@ -11,7 +11,7 @@
 namespace {
 
 // The numbers of ABI 0 on a 64-bit machine. A change here is a change of the ABI.
-#define WASTE_LAYOUT(type, size, last, last_offset)                      \
+#define WASTE_LAYOUT(type, size, last, last_offset)                              \
   static_assert(sizeof(type) == (size) && offsetof(type, last) == (last_offset), \
                 "the layout of " #type " has changed")
 WASTE_LAYOUT(waste_error, 520, message, 16);
@@ -27,7 +27,7 @@ WASTE_LAYOUT(waste_progress, 24, total, 16);
 #undef WASTE_LAYOUT
 
 template <typename T>
-void InitStruct(T* options, int64_t struct_size) {
+void InitStruct(T *options, int64_t struct_size) {
   if (options == nullptr || struct_size < static_cast<int64_t>(sizeof(uint32_t)) ||
       struct_size > INT64_C(1) << 16)
     return;
@@ -50,11 +50,11 @@ int64_t waste_version(char *buffer, int64_t buffer_size) {
 
 int64_t waste_abi_sizes(int32_t *sizes, int64_t size_count) {
   return waste::Guard(nullptr, [&]() -> waste::Result<int64_t> {
-    constexpr size_t kSizes[] = {
-        sizeof(waste_error),       sizeof(waste_open_options), sizeof(waste_session_options),
-        sizeof(waste_generation_options), sizeof(waste_memory_plan), sizeof(waste_info),
-        sizeof(waste_stats),       sizeof(waste_token),        sizeof(waste_convert_options),
-        sizeof(waste_progress)};
+    constexpr size_t kSizes[] = {sizeof(waste_error),           sizeof(waste_open_options),
+                                 sizeof(waste_session_options), sizeof(waste_generation_options),
+                                 sizeof(waste_memory_plan),     sizeof(waste_info),
+                                 sizeof(waste_stats),           sizeof(waste_token),
+                                 sizeof(waste_convert_options), sizeof(waste_progress)};
     WASTE_ASSIGN(const auto out, waste::Array(sizes, size_count, "sizes"));
     for (size_t i = 0; i < std::min(out.size(), std::size(kSizes)); ++i)
       out[i] = static_cast<int32_t>(kSizes[i]);

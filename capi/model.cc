@@ -10,14 +10,14 @@ namespace waste {
 namespace {
 
 // Copies `tokens` into the caller's array and returns how many there are.
-int64_t CopyTokens(const std::vector<int32_t>& tokens, std::span<int32_t> out) {
+int64_t CopyTokens(const std::vector<int32_t> &tokens, std::span<int32_t> out) {
   std::copy_n(tokens.begin(), std::min(tokens.size(), out.size()), out.begin());
   return static_cast<int64_t>(tokens.size());
 }
 
-int64_t TokenizeWith(waste_model* model, const char* text, int64_t text_size, int32_t* tokens,
-                     int64_t token_count, waste_error* error,
-                     void (Tokenizer::*encode)(std::string_view, std::vector<int32_t>&) const) {
+int64_t TokenizeWith(waste_model *model, const char *text, int64_t text_size, int32_t *tokens,
+                     int64_t token_count, waste_error *error,
+                     void (Tokenizer::*encode)(std::string_view, std::vector<int32_t> &) const) {
   return Guard(error, [&]() -> Result<int64_t> {
     WASTE_ASSIGN(const auto use, UseHandle(model));
     WASTE_ASSIGN(const std::string_view bytes, Text(text, text_size, "text"));
@@ -97,8 +97,7 @@ int64_t waste_tokenize(waste_model *model, const char *text, int64_t text_size, 
 
 int64_t waste_tokenize_markup(waste_model *model, const char *text, int64_t text_size,
                               int32_t *tokens, int64_t token_count, waste_error *error) {
-  return TokenizeWith(model, text, text_size, tokens, token_count, error,
-                      &Tokenizer::EncodeMarkup);
+  return TokenizeWith(model, text, text_size, tokens, token_count, error, &Tokenizer::EncodeMarkup);
 }
 
 int64_t waste_detokenize(waste_model *model, const int32_t *tokens, int64_t token_count,

@@ -14,7 +14,7 @@ namespace {
 // Claims the session behind `handle` for `body`, which gets a Session&. With `idle`, no generation
 // may live.
 template <typename Body>
-int64_t WithSession(waste_session* handle, bool idle, waste_error* error, Body&& body) {
+int64_t WithSession(waste_session *handle, bool idle, waste_error *error, Body &&body) {
   return Guard(error, [&]() -> Result<int64_t> {
     WASTE_ASSIGN(const auto use, UseHandle(handle));
     WASTE_ASSIGN(const Session::Claim claim, use->session->TryClaim());
@@ -24,9 +24,9 @@ int64_t WithSession(waste_session* handle, bool idle, waste_error* error, Body&&
 }
 
 template <typename Body>
-waste_status WithIdleSession(waste_session* handle, waste_error* error, Body&& body) {
+waste_status WithIdleSession(waste_session *handle, waste_error *error, Body &&body) {
   return static_cast<waste_status>(
-      WithSession(handle, true, error, [&](Session& session) -> Result<int64_t> {
+      WithSession(handle, true, error, [&](Session &session) -> Result<int64_t> {
         WASTE_TRY(body(session));
         return int64_t{0};
       }));
@@ -37,7 +37,7 @@ Status CheckRole(int32_t role) {
   return Failure(Code::kArgument, "role is ", role, "; it may be 0 to ", WASTE_ROLE_ASSISTANT);
 }
 
-Status CheckTokens(const Session& session, std::span<const int32_t> tokens, int64_t vocab) {
+Status CheckTokens(const Session &session, std::span<const int32_t> tokens, int64_t vocab) {
   for (size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] < 0 || tokens[i] >= vocab)
       return Failure(Code::kArgument, "token ", i, " is ", tokens[i],
@@ -50,18 +50,18 @@ Status CheckTokens(const Session& session, std::span<const int32_t> tokens, int6
 }
 
 // The whole of waste_eval: on failure the session forgets the tokens again.
-Result<int64_t> Eval(Session& session, std::span<const int32_t> tokens, std::span<float> logits) {
+Result<int64_t> Eval(Session &session, std::span<const int32_t> tokens, std::span<float> logits) {
   const int64_t vocab = session.model().info().vocab;
   WASTE_TRY(CheckTokens(session, tokens, vocab));
   const int64_t held = static_cast<int64_t>(session.tokens().size());
   const int64_t rows = static_cast<int64_t>(logits.size()) / vocab;
   if (static_cast<int64_t>(logits.size()) % vocab != 0 ||
       rows > static_cast<int64_t>(tokens.size()))
-    return Failure(Code::kArgument, "logit_count is ", logits.size(),
-                   "; it is the vocabulary of ", vocab, " times at most the ", tokens.size(),
-                   " tokens");
+    return Failure(Code::kArgument, "logit_count is ", logits.size(), "; it is the vocabulary of ",
+                   vocab, " times at most the ", tokens.size(), " tokens");
   session.Append(tokens);
-  const Status status = session.Run(logits, Phase::kPrefill, [] { return false; }, nullptr);
+  const Status status = session.Run(
+      logits, Phase::kPrefill, [] { return false; }, nullptr);
   if (!status.ok()) {
     session.Truncate(held);
     return status;
@@ -93,8 +93,7 @@ waste_status waste_session_add_message(waste_session *session, int32_t role, con
   return WithIdleSession(session, error, [&](Session &s) -> Status {
     WASTE_TRY(CheckRole(role));
     WASTE_ASSIGN(const std::string_view message, Text(text, text_size, "text"));
-    WASTE_ASSIGN(const PreparedPrompt prompt,
-                 s.PrepareMessage(static_cast<Role>(role), message));
+    WASTE_ASSIGN(const PreparedPrompt prompt, s.PrepareMessage(static_cast<Role>(role), message));
     s.Commit(prompt);
     return Status();
   });

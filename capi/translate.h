@@ -9,7 +9,6 @@
 #include <waste/waste.h>
 
 #include "base/status.h"
-#include "budget/memory_plan.h"
 #include "convert/convert.h"
 #include "engine/generation.h"
 #include "engine/open_options.h"

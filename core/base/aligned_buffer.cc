@@ -51,8 +51,8 @@ Result<AlignedBuffer> AlignedBuffer::AllocateZeroed(int64_t size) {
   void* bytes = mmap(nullptr, static_cast<size_t>(mapped), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (bytes == MAP_FAILED) return NoMemory(size);
-  return AlignedBuffer(
-      std::unique_ptr<uint8_t, Unmap>(static_cast<uint8_t*>(bytes), Unmap{mapped}), size);
+  return AlignedBuffer(std::unique_ptr<uint8_t, Unmap>(static_cast<uint8_t*>(bytes), Unmap{mapped}),
+                       size);
 }
 
 Result<AlignedBuffer> AlignedBuffer::Allocate(int64_t size) { return AllocateZeroed(size); }

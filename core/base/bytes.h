@@ -24,7 +24,9 @@ inline void StoreLittle(uint8_t* bytes, uint64_t value, int size) {
   for (int i = 0; i < size; ++i) bytes[i] = static_cast<uint8_t>(value >> (8 * i));
 }
 
-inline uint16_t LoadU16(const uint8_t* bytes) { return static_cast<uint16_t>(LoadLittle(bytes, 2)); }
+inline uint16_t LoadU16(const uint8_t* bytes) {
+  return static_cast<uint16_t>(LoadLittle(bytes, 2));
+}
 
 // Reads fields one after another. The caller has checked that `bytes` holds the whole record.
 class ByteReader {

@@ -2,8 +2,8 @@
 //
 // WASTE_CHECK: for our own bugs only. Input (files, prompts, options) never reaches one. A debug
 // build aborts on the spot, where a debugger or a sanitizer shows the stack; a release build throws
-// InternalError, which the C boundary turns into WASTE_ERR_INTERNAL, because a library must not kill
-// its host. Any thread.
+// InternalError, which the C boundary turns into WASTE_ERR_INTERNAL, because a library must not
+// kill its host. Any thread.
 
 #ifndef WASTE_CORE_BASE_CHECK_H_
 #define WASTE_CORE_BASE_CHECK_H_

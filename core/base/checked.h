@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arithmetic on sizes that come from files: a result that does not fit int64_t is no result. Every
-// length of a container goes through these, so that a shape product cannot wrap into a small number.
-// Pure functions; any thread.
+// length of a container goes through these, so that a shape product cannot wrap into a small
+// number. Pure functions; any thread.
 
 #ifndef WASTE_CORE_BASE_CHECKED_H_
 #define WASTE_CORE_BASE_CHECKED_H_

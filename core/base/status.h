@@ -2,8 +2,8 @@
 //
 // Status and Result: how an operation that can fail says so. The code is what callers branch on;
 // the message is what people read: which file and record, the numbers, and what to do. A bug of our
-// own is not a Status but a WASTE_CHECK (base/check.h). An ok Status holds no memory. Immutable once
-// made, so any thread may read it.
+// own is not a Status but a WASTE_CHECK (base/check.h). An ok Status holds no memory. Immutable
+// once made, so any thread may read it.
 
 #ifndef WASTE_CORE_BASE_STATUS_H_
 #define WASTE_CORE_BASE_STATUS_H_
@@ -88,19 +88,18 @@ class [[nodiscard]] Result {
 };
 
 // Returns the failure of `expression` from the enclosing function.
-#define WASTE_TRY(expression)                                          \
-  do {                                                                 \
-    if (auto waste_try_status = (expression); !waste_try_status.ok())  \
-      return waste_try_status;                                         \
+#define WASTE_TRY(expression)                                                                  \
+  do {                                                                                         \
+    if (auto waste_try_status = (expression); !waste_try_status.ok()) return waste_try_status; \
   } while (false)
 
 // Declares `variable` from a Result, or returns its failure:
 // WASTE_ASSIGN(const int64_t size, FileSize(path)).
 #define WASTE_ASSIGN(variable, expression) \
   WASTE_ASSIGN_AS_(WASTE_NAME_(waste_result_, __LINE__), variable, expression)
-#define WASTE_ASSIGN_AS_(result, variable, expression)  \
-  auto result = (expression);                           \
-  if (!result.ok()) return std::move(result).status();  \
+#define WASTE_ASSIGN_AS_(result, variable, expression) \
+  auto result = (expression);                          \
+  if (!result.ok()) return std::move(result).status(); \
   variable = *std::move(result)
 #define WASTE_NAME_(prefix, line) WASTE_NAME_JOINED_(prefix, line)
 #define WASTE_NAME_JOINED_(prefix, line) prefix##line

@@ -29,18 +29,17 @@ MemoryPlan PlanMemory(const ModelSizes& sizes, const MemoryRequest& request) {
   plan.scratch_bytes = sizes.scratch_bytes;
   plan.staging_bytes = staging_slots * sizes.record_bytes;
   plan.usable_bytes = request.usable_bytes;
-  plan.floor_bytes =
-      plan.trunk_bytes + plan.state_bytes + plan.scratch_bytes + plan.staging_bytes;
+  plan.floor_bytes = plan.trunk_bytes + plan.state_bytes + plan.scratch_bytes + plan.staging_bytes;
   plan.recommended_bytes =
       plan.floor_bytes + std::min(kWorkingSets * working_set, cacheable) * sizes.record_bytes;
 
   const bool automatic = request.budget_bytes == 0;
-  plan.budget_bytes = automatic ? AutomaticBudget(plan, cacheable * sizes.record_bytes)
-                                : request.budget_bytes;
+  plan.budget_bytes =
+      automatic ? AutomaticBudget(plan, cacheable * sizes.record_bytes) : request.budget_bytes;
   plan.limit_bytes =
       automatic ? std::max(plan.budget_bytes, plan.usable_bytes / 4 * 3) : plan.budget_bytes;
-  plan.fits = automatic ? plan.floor_bytes <= plan.usable_bytes
-                        : plan.budget_bytes >= plan.floor_bytes;
+  plan.fits =
+      automatic ? plan.floor_bytes <= plan.usable_bytes : plan.budget_bytes >= plan.floor_bytes;
 
   int64_t cache_slots = 0;
   if (sizes.record_bytes > 0 && plan.budget_bytes > plan.floor_bytes)

@@ -14,13 +14,13 @@ namespace waste {
 
 // Sizes of one model, in bytes unless they are counts.
 struct ModelSizes {
-  int64_t trunk_bytes = 0;    // shared weights and codebooks
-  int64_t state_bytes = 0;    // one session of the context asked for
+  int64_t trunk_bytes = 0;  // shared weights and codebooks
+  int64_t state_bytes = 0;  // one session of the context asked for
   int64_t scratch_bytes = 0;
-  int64_t record_bytes = 0;   // one expert in memory; 0 for a model without experts
-  int64_t top_k = 0;          // experts a token uses in a layer
+  int64_t record_bytes = 0;  // one expert in memory; 0 for a model without experts
+  int64_t top_k = 0;         // experts a token uses in a layer
   int64_t moe_layers = 0;
-  int64_t expert_total = 0;   // experts of all layers
+  int64_t expert_total = 0;  // experts of all layers
 };
 
 struct MemoryRequest {
@@ -43,8 +43,8 @@ struct MemoryPlan {
   bool fits = false;
 };
 
-// Automatic: floor and two working sets (the experts of one token), the whole bank if that fits, all
-// within 3/4 of usable memory but never below the floor; it fits if the floor is within usable
+// Automatic: floor and two working sets (the experts of one token), the whole bank if that fits,
+// all within 3/4 of usable memory but never below the floor; it fits if the floor is within usable
 // memory. An explicit budget is taken as it is and fits if it is at least the floor.
 MemoryPlan PlanMemory(const ModelSizes& sizes, const MemoryRequest& request);
 

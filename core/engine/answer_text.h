@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokens of an answer to pieces of text: whole characters, one channel a piece, stop strings cut off,
-// markup left out. Keeps count of which tokens each piece consumed, and of how many tokens have been
-// handed out completely, which is what a cancelled session keeps. One thread.
+// Tokens of an answer to pieces of text: whole characters, one channel a piece, stop strings cut
+// off, markup left out. Keeps count of which tokens each piece consumed, and of how many tokens
+// have been handed out completely, which is what a cancelled session keeps. One thread.
 
 #ifndef WASTE_CORE_ENGINE_ANSWER_TEXT_H_
 #define WASTE_CORE_ENGINE_ANSWER_TEXT_H_

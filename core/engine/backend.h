@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a session needs of a model: tokens in, logits out. Two exist: ContainerBackend runs a real
-// model, ScriptedBackend says what a JSON file tells it, so that bindings and error paths are tested
-// without weights. Steps of one backend are serialised by the Model.
+// model, ScriptedBackend says what a JSON file tells it, so that bindings and error paths are
+// tested without weights. Steps of one backend are serialised by the Model.
 
 #ifndef WASTE_CORE_ENGINE_BACKEND_H_
 #define WASTE_CORE_ENGINE_BACKEND_H_
@@ -58,8 +58,8 @@ struct BackendInfo {
   int32_t threads = 1;
   Isa isa = Isa::kScalar;
   bool direct_io = false;
-  uint64_t identity = 0;               // of the weights: a saved session of another is refused
-  std::vector<int32_t> stop_tokens;    // that end any text: eos of the config, [EOS]
+  uint64_t identity = 0;             // of the weights: a saved session of another is refused
+  std::vector<int32_t> stop_tokens;  // that end any text: eos of the config, [EOS]
 };
 
 class Backend {
@@ -80,8 +80,8 @@ class Backend {
   // Runs `tokens` (1 to kMaxRows, below vocab, and they fit) and writes the logits of the last
   // logits.size() / vocab of them. On failure the timeline is as it was. `stop` is polled at least
   // once a layer and ends the step with kCancelled.
-  virtual Status Step(Timeline& timeline, std::span<const int32_t> tokens,
-                      std::span<float> logits, const std::function<bool()>& stop) = 0;
+  virtual Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
+                      const std::function<bool()>& stop) = 0;
 
   virtual ExpertCounters counters() const = 0;
   // How many bytes of experts may be kept beyond staging; gives memory back at once.

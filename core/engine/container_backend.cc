@@ -70,9 +70,9 @@ Status CheckPlan(const MemoryPlan& plan, int64_t asked) {
                    "; ask for a smaller context, or free memory")
         .WithNeededBytes(plan.floor_bytes);
   return Failure(Code::kRamBudget, "a budget of ", asked, " bytes is below the floor of ",
-                 plan.floor_bytes, " bytes (trunk ", plan.trunk_bytes, ", state ",
-                 plan.state_bytes, ", scratch ", plan.scratch_bytes, ", staging ",
-                 plan.staging_bytes, "); grant at least the floor, or ask for a smaller context")
+                 plan.floor_bytes, " bytes (trunk ", plan.trunk_bytes, ", state ", plan.state_bytes,
+                 ", scratch ", plan.scratch_bytes, ", staging ", plan.staging_bytes,
+                 "); grant at least the floor, or ask for a smaller context")
       .WithNeededBytes(plan.floor_bytes);
 }
 
@@ -234,9 +234,9 @@ Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOp
   WASTE_ASSIGN(prepared.context, ChooseContext(config, options.context));
   prepared.threads = options.threads > 0 ? options.threads : GrantedCores();
   WASTE_ASSIGN(const int64_t weight_bytes, Weights::Measure(*prepared.container, config));
-  prepared.plan = PlanMemory(SizesOf(*prepared.container, config, weight_bytes, prepared.context,
-                                     prepared.threads),
-                             {options.budget_bytes, UsableMemoryBytes()});
+  prepared.plan = PlanMemory(
+      SizesOf(*prepared.container, config, weight_bytes, prepared.context, prepared.threads),
+      {options.budget_bytes, UsableMemoryBytes()});
   return prepared;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model from a container: opens, plans, loads, and runs steps. Everything is allocated here, once,
-// by the plan.
+// A model from a container: opens, plans, loads, and runs steps. Everything is allocated here,
+// once, by the plan.
 
 #ifndef WASTE_CORE_ENGINE_CONTAINER_BACKEND_H_
 #define WASTE_CORE_ENGINE_CONTAINER_BACKEND_H_

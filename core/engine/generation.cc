@@ -15,8 +15,7 @@ Result<std::shared_ptr<Generation>> Generation::Create(std::shared_ptr<Session> 
   WASTE_ASSIGN(const Session::Claim claim, session->TryClaim());
   WASTE_TRY(session->CheckIdle());
   WASTE_TRY(CheckSamplerOptions(options.sampler, session->model().info().vocab));
-  if (options.max_tokens < 0)
-    return Failure(Code::kArgument, "max_tokens is ", options.max_tokens);
+  if (options.max_tokens < 0) return Failure(Code::kArgument, "max_tokens is ", options.max_tokens);
   WASTE_ASSIGN(PreparedPrompt prepared, session->PreparePrompt(prompt, options.raw));
   session->set_generating(true);
   return std::shared_ptr<Generation>(
@@ -129,11 +128,10 @@ void Generation::Take(int32_t token) {
     visible = visible && step.visible;
     ends = ends || step.ends_turn;
   }
-  const bool stopped =
-      text_.Add(tokenizer.Bytes(token), visible || options_.markup_out, channel);
+  const bool stopped = text_.Add(tokenizer.Bytes(token), visible || options_.markup_out, channel);
   const bool full = static_cast<int64_t>(session.tokens().size()) >= session.context();
-  const bool enough = options_.max_tokens > 0 &&
-                      static_cast<int64_t>(tokens_.size()) >= options_.max_tokens;
+  const bool enough =
+      options_.max_tokens > 0 && static_cast<int64_t>(tokens_.size()) >= options_.max_tokens;
   if (ends || stopped) {
     End(FinishReason::kStop);
   } else if (full || enough) {

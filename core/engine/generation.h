@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One answer in progress: pulls tokens out of a session, one Next at a time, on the caller's thread.
-// Nothing happens before the first Next. After a cancel the session holds the prompt and exactly the
-// tokens whose text was handed out; after a normal end all tokens of the answer. Cancel is for any
-// thread; everything else is for one at a time (kBusy otherwise).
+// One answer in progress: pulls tokens out of a session, one Next at a time, on the caller's
+// thread. Nothing happens before the first Next. After a cancel the session holds the prompt and
+// exactly the tokens whose text was handed out; after a normal end all tokens of the answer. Cancel
+// is for any thread; everything else is for one at a time (kBusy otherwise).
 
 #ifndef WASTE_CORE_ENGINE_GENERATION_H_
 #define WASTE_CORE_ENGINE_GENERATION_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long work on a thread of its own: opening, converting, verifying. The work writes its Progress and
-// asks it whether to stop; any thread may read, wait and cancel. Destruction cancels and joins.
+// Long work on a thread of its own: opening, converting, verifying. The work writes its Progress
+// and asks it whether to stop; any thread may read, wait and cancel. Destruction cancels and joins.
 
 #ifndef WASTE_CORE_ENGINE_JOB_H_
 #define WASTE_CORE_ENGINE_JOB_H_

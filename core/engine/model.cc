@@ -34,8 +34,7 @@ Result<MemoryPlan> Model::Plan(const std::string& path, const OpenOptions& optio
 }
 
 Status Model::Verify(const std::string& path, Progress& progress) {
-  WASTE_ASSIGN(const PreparedContainer prepared,
-               PrepareContainer(path, {.io = IoMode::kBuffered}));
+  WASTE_ASSIGN(const PreparedContainer prepared, PrepareContainer(path, {.io = IoMode::kBuffered}));
   return VerifyContainer(*prepared.container, progress);
 }
 
@@ -73,9 +72,10 @@ Status Model::ChargeSession(int64_t bytes) {
   const int64_t allowance = CacheAllowance(wanted);
   if (allowance < 0) {
     const int64_t needed = plan().limit_bytes - allowance;
-    return Failure(Code::kRamBudget, "another session of ", bytes, " bytes does not fit: ",
-                   session_bytes_, " bytes of sessions are open and the budget is ",
-                   plan().limit_bytes, "; close one, ask for a smaller context, or grant ", needed)
+    return Failure(Code::kRamBudget, "another session of ", bytes,
+                   " bytes does not fit: ", session_bytes_,
+                   " bytes of sessions are open and the budget is ", plan().limit_bytes,
+                   "; close one, ask for a smaller context, or grant ", needed)
         .WithNeededBytes(needed);
   }
   backend_->LimitCache(allowance);

@@ -45,7 +45,7 @@ class Model {
   bool IsStopToken(int32_t token) const;
 
   WorkCounters& work() { return work_; }  // of all sessions
-  int64_t charged_bytes() const;  // trunk, scratch, staging, sessions, cache
+  int64_t charged_bytes() const;          // trunk, scratch, staging, sessions, cache
 
   // Memory of one session: the cache makes room. Errors: kRamBudget with the bytes needed.
   Status ChargeSession(int64_t bytes);

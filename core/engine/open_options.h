@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a caller may choose when a model is opened. Zero is "the default" in every field. Plain data.
+// What a caller may choose when a model is opened. Zero is "the default" in every field. Plain
+// data.
 
 #ifndef WASTE_CORE_ENGINE_OPEN_OPTIONS_H_
 #define WASTE_CORE_ENGINE_OPEN_OPTIONS_H_

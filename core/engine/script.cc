@@ -40,8 +40,8 @@ class Ranks {
   std::vector<uint8_t> File() const {
     std::string text;
     for (int32_t i = 0; i < count(); ++i) {
-      const std::string bytes = i < 256 ? std::string(1, static_cast<char>(i))
-                                        : order_[static_cast<size_t>(i - 256)];
+      const std::string bytes =
+          i < 256 ? std::string(1, static_cast<char>(i)) : order_[static_cast<size_t>(i - 256)];
       text += Base64(bytes) + " " + std::to_string(i) + "\n";
     }
     return {text.begin(), text.end()};
@@ -103,8 +103,7 @@ Result<int64_t> ScriptReader::Number(const json& value, const std::string& where
 }
 
 // {"error": "IO", "message": "..."} as the Status it describes.
-Status ScriptReader::ReadError(const json& value, const std::string& where,
-                               Status& error) const {
+Status ScriptReader::ReadError(const json& value, const std::string& where, Status& error) const {
   const auto name = value.find("error");
   if (name == value.end() || !name->is_string()) return Wrong(where, " names no error");
   std::string message = "the script says so";
@@ -130,8 +129,8 @@ Result<std::string> ScriptReader::Hex(const json& value, const std::string& wher
   return bytes;
 }
 
-Status ScriptReader::ReadObject(const std::string& key, const json& item,
-                                const std::string& where, ScriptAnswer& answer) {
+Status ScriptReader::ReadObject(const std::string& key, const json& item, const std::string& where,
+                                ScriptAnswer& answer) {
   const auto next_index = static_cast<int64_t>(answer.tokens.size());
   const json& value = item.at(key);
   if (key == "bytes") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file behind a scripted model, parsed: answers as tokens, and what happens before each. Unknown
-// keys are errors, so that a typing mistake in a test does not pass unseen. Plain data.
+// The file behind a scripted model, parsed: answers as tokens, and what happens before each.
+// Unknown keys are errors, so that a typing mistake in a test does not pass unseen. Plain data.
 
 #ifndef WASTE_CORE_ENGINE_SCRIPT_H_
 #define WASTE_CORE_ENGINE_SCRIPT_H_

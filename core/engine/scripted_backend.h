@@ -17,7 +17,8 @@
 
 namespace waste {
 
-// Errors: kIo, kFormat (not a script; the message says where), kRamBudget, whatever the script says.
+// Errors: kIo, kFormat (not a script; the message says where), kRamBudget, whatever the script
+// says.
 Result<std::unique_ptr<Backend>> OpenScriptedBackend(const std::string& path,
                                                      const OpenOptions& options,
                                                      Progress& progress);

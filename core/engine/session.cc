@@ -173,10 +173,10 @@ Status Session::Run(std::span<float> logits, Phase phase, const std::function<bo
         static_cast<size_t>(wanted * vocab));
     ExpertCounters used;
     const int64_t started_us = MonotonicMicros();
-    const Status status =
-        model_->Step(*timeline_, std::span(tokens_).subspan(static_cast<size_t>(begin),
-                                                            static_cast<size_t>(end - begin)),
-                     out, stop, used);
+    const Status status = model_->Step(
+        *timeline_,
+        std::span(tokens_).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
+        out, stop, used);
     const int64_t rows = status.ok() ? end - begin : 0;
     const int64_t micros = MonotonicMicros() - started_us;
     for (WorkCounters* work : {&model_->work(), &work_, also})

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One conversation: the tokens it should hold, and the timeline that has seen a prefix of them. What
-// the timeline lacks is pending and runs before the next logits are needed; so a message, a rewind, a
-// failed read or a cancelled prefill all leave nothing but pending tokens. Calls are serialised by
-// Claim: the second of two callers gets kBusy. Stats may be read by any thread at any time.
+// One conversation: the tokens it should hold, and the timeline that has seen a prefix of them.
+// What the timeline lacks is pending and runs before the next logits are needed; so a message, a
+// rewind, a failed read or a cancelled prefill all leave nothing but pending tokens. Calls are
+// serialised by Claim: the second of two callers gets kBusy. Stats may be read by any thread at any
+// time.
 
 #ifndef WASTE_CORE_ENGINE_SESSION_H_
 #define WASTE_CORE_ENGINE_SESSION_H_
@@ -80,9 +81,9 @@ class Session {
 
   // The tokens of one message. Errors: kArgument, kUnsupported, kContextFull. Changes nothing.
   Result<PreparedPrompt> PrepareMessage(Role role, std::string_view text) const;
-  // The tokens that `prompt` (a user's message; raw: plain text) puts before an answer; without one,
-  // those that hand the floor to the model, or none if an answer was cut short and goes on. Errors
-  // as PrepareMessage. Changes nothing.
+  // The tokens that `prompt` (a user's message; raw: plain text) puts before an answer; without
+  // one, those that hand the floor to the model, or none if an answer was cut short and goes on.
+  // Errors as PrepareMessage. Changes nothing.
   Result<PreparedPrompt> PreparePrompt(const std::string_view* prompt, bool raw) const;
   // Appends what was prepared; its tokens are pending.
   void Commit(const PreparedPrompt& prompt);
@@ -94,9 +95,9 @@ class Session {
   // Follows the open turn, as far as it has come; null outside a turn.
   std::unique_ptr<ChannelTracker> TrackOpenTurn() const;
 
-  // Runs pending tokens and writes the logits of the last logits.size() / vocab tokens held, running
-  // tokens again where their logits are gone. Adds to the session's counters and to `also`'s.
-  // Errors: those of Backend::Step; what has run stays, the rest is pending.
+  // Runs pending tokens and writes the logits of the last logits.size() / vocab tokens held,
+  // running tokens again where their logits are gone. Adds to the session's counters and to
+  // `also`'s. Errors: those of Backend::Step; what has run stays, the rest is pending.
   Status Run(std::span<float> logits, Phase phase, const std::function<bool()>& stop,
              WorkCounters* also);
 
@@ -119,7 +120,8 @@ class Session {
 
   Status CheckFits(size_t more, int64_t reserved) const;
   bool turn_open() const { return !turns_.empty() && turns_.back().end < 0; }
-  // What must come before a new message: the prelude of an empty session, or the end of an open turn.
+  // What must come before a new message: the prelude of an empty session, or the end of an open
+  // turn.
   PreparedPrompt Bridge() const;
   Status AppendMessage(Role role, std::string_view text, PreparedPrompt& prompt) const;
   void TokensChanged();

@@ -6,8 +6,8 @@
 //   | magic, version | identity | thinking | tokens | turns  | seen   | state bytes |
 //   then tokens i32, turns (begin, end) i64, state, and a crc32 of everything before it.
 //
-// `seen` is how many of the tokens the state has run. All little-endian. A file is checked completely
-// before the session changes.
+// `seen` is how many of the tokens the state has run. All little-endian. A file is checked
+// completely before the session changes.
 
 #include <utility>
 
@@ -55,8 +55,8 @@ Result<Header> ReadHeader(std::span<const uint8_t> bytes, const std::string& pat
 // Whether the parts fill the file exactly; every count is bounded by the file before it is used.
 bool SizesAgree(const Header& h, int64_t file_bytes) {
   const auto bounded = [&](int64_t n) { return n >= 0 && n <= file_bytes; };
-  return bounded(h.token_count) && bounded(h.turn_count) && bounded(h.state_bytes) &&
-         h.seen >= 0 && h.seen <= h.token_count &&
+  return bounded(h.token_count) && bounded(h.turn_count) && bounded(h.state_bytes) && h.seen >= 0 &&
+         h.seen <= h.token_count &&
          kHeaderBytes + 4 * h.token_count + 16 * h.turn_count + h.state_bytes + kCrcBytes ==
              file_bytes;
 }
@@ -127,8 +127,8 @@ Status Session::Load(const std::string& path) {
     turns.push_back({begin, end});
     last = open ? begin : end;
   }
-  WASTE_TRY(timeline_->LoadFrom(
-      body.subspan(body.size() - static_cast<size_t>(header.state_bytes)), header.seen));
+  WASTE_TRY(timeline_->LoadFrom(body.subspan(body.size() - static_cast<size_t>(header.state_bytes)),
+                                header.seen));
   tokens_.assign(tokens.begin(), tokens.end());
   turns_ = std::move(turns);
   TokensChanged();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds stop strings in text that arrives in pieces. Text that could be the start of a stop string is
-// held back, so no prefix of one is ever given out. One thread.
+// Finds stop strings in text that arrives in pieces. Text that could be the start of a stop string
+// is held back, so no prefix of one is ever given out. One thread.
 
 #ifndef WASTE_CORE_ENGINE_STOP_MATCHER_H_
 #define WASTE_CORE_ENGINE_STOP_MATCHER_H_

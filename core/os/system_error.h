@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The system's reasons as text, for messages. Any thread: strerror's shared buffer is not used.
+// The system's reasons as text, for messages: what was tried, on which path, and what the system
+// said, in one form everywhere. The caller passes the errno value it saw, since anything done in
+// between may change it. Any thread: strerror's shared buffer is not used.
 
 #ifndef WASTE_CORE_OS_SYSTEM_ERROR_H_
 #define WASTE_CORE_OS_SYSTEM_ERROR_H_

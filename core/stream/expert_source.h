@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that the forward pass knows of streaming: it asks for some experts of a layer and gets leases,
-// whose records stay in memory until the lease is destroyed. Tests give it a source that has every
-// expert in memory.
+// All that the forward pass knows of streaming: it asks for some experts of a layer and gets
+// leases, whose records stay in memory until the lease is destroyed. Tests give it a source that
+// has every expert in memory.
 
 #ifndef WASTE_CORE_STREAM_EXPERT_SOURCE_H_
 #define WASTE_CORE_STREAM_EXPERT_SOURCE_H_
@@ -45,8 +45,8 @@ class ExpertSource {
   virtual int64_t max_leases() const = 0;
 
   // Appends one lease for each of `experts` (distinct, at most max_leases()) to `out`, which the
-  // caller has emptied, in the order asked for. Blocks while records are read. `stop`, polled between
-  // reads, ends it with kCancelled. Errors name bank and expert; then `out` is empty.
+  // caller has emptied, in the order asked for. Blocks while records are read. `stop`, polled
+  // between reads, ends it with kCancelled. Errors name bank and expert; then `out` is empty.
   virtual Status Acquire(int32_t layer, std::span<const int32_t> experts,
                          const std::function<bool()>& stop, std::vector<ExpertLease>& out) = 0;
 };

@@ -48,11 +48,13 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_character_become_one_replacement_each_seq
   const Scripted script(
       R"({"answers": [["a", {"bytes": "ff"}, {"bytes": "e282"}, "b", {"bytes": "f09f98"}]]})");
   BOOST_TEST(Ask(NewSession(script.model), "hi").text ==
-             "a\xEF\xBF\xBD\xEF\xBF\xBD" "b\xEF\xBF\xBD");
+             "a\xEF\xBF\xBD\xEF\xBF\xBD"
+             "b\xEF\xBF\xBD");
 }
 
 BOOST_AUTO_TEST_CASE(small_buffers_cut_at_characters_and_lose_nothing) {
-  const Scripted script(R"({"answers": [["Grüße aus Köln, schöne Größe überall: 👨‍👩‍👧‍👦👨‍👩‍👧‍👦"]]})");
+  const Scripted script(
+      R"({"answers": [["Grüße aus Köln, schöne Größe überall: 👨‍👩‍👧‍👦👨‍👩‍👧‍👦"]]})");
   const Session session = NewSession(script.model);
   const Answer whole = Ask(session, "hi");
   const Answer cut = Drain(Generate(session, "hi"), 16);
@@ -285,8 +287,7 @@ BOOST_AUTO_TEST_CASE(generation_freed_while_another_thread_reads_it) {
   char buffer[16];
   BOOST_TEST(waste_next(generation, buffer, 16, nullptr, nullptr) == 1);
   std::atomic<int64_t> result{99};
-  std::thread reader(
-      [&] { result = waste_next(generation, buffer, 16, nullptr, nullptr); });
+  std::thread reader([&] { result = waste_next(generation, buffer, 16, nullptr, nullptr); });
   std::this_thread::sleep_for(milliseconds(50));
   waste_free(generation);
   reader.join();
@@ -338,8 +339,8 @@ BOOST_AUTO_TEST_CASE(answer_cut_short_goes_on_without_a_prompt_or_is_closed_by_t
   const int64_t count = waste_session_tokens(session.get(), nullptr, 0, nullptr);
   const std::vector<int32_t> tokens = Tokens(session);
   std::string text(4096, '\0');
-  text.resize(static_cast<size_t>(waste_detokenize(script.model.get(), tokens.data(), count,
-                                                   text.data(), 4096, nullptr)));
+  text.resize(static_cast<size_t>(
+      waste_detokenize(script.model.get(), tokens.data(), count, text.data(), 4096, nullptr)));
   BOOST_TEST(text.find("abcd<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>"
                        "<|open|>message role=\"user\"<|sep|>more") != std::string::npos);
 }
@@ -370,15 +371,13 @@ BOOST_AUTO_TEST_CASE(bad_options_are_named) {
     BOOST_TEST(generation == nullptr);
     return std::string(error.message);
   };
-  BOOST_TEST(refused([](auto& o) { o.temperature = -1; }).find("temperature") !=
-             std::string::npos);
+  BOOST_TEST(refused([](auto& o) { o.temperature = -1; }).find("temperature") != std::string::npos);
   BOOST_TEST(refused([](auto& o) { o.temperature = NAN; }).find("temperature") !=
              std::string::npos);
   BOOST_TEST(refused([](auto& o) { o.top_p = 1.5; }).find("top_p") != std::string::npos);
   BOOST_TEST(refused([](auto& o) { o.min_p = -0.1; }).find("min_p") != std::string::npos);
   BOOST_TEST(refused([](auto& o) { o.top_k = -1; }).find("top_k") != std::string::npos);
-  BOOST_TEST(refused([](auto& o) { o.max_tokens = -1; }).find("max_tokens") !=
-             std::string::npos);
+  BOOST_TEST(refused([](auto& o) { o.max_tokens = -1; }).find("max_tokens") != std::string::npos);
   BOOST_TEST(refused([](auto& o) { o.raw = 2; }).find("raw") != std::string::npos);
   BOOST_TEST(refused([](auto& o) { o.reserved = 1; }).find("reserved") != std::string::npos);
   BOOST_TEST(Ask(session, "a").text == "a");

@@ -23,8 +23,8 @@ waste_memory_plan Plan(const waste_open_options& options) {
 }
 
 constexpr const char* kQuestions[] = {"What is the capital of Italy?",
-                                      "What is the chemical symbol of iron?",
-                                      "Count from 3 to 12.", "Tell me a story about a fox."};
+                                      "What is the chemical symbol of iron?", "Count from 3 to 12.",
+                                      "Tell me a story about a fox."};
 
 // Everything that could differ: text, tokens and the logits of a raw session.
 struct Behaviour {
@@ -33,8 +33,7 @@ struct Behaviour {
   std::vector<float> logits;
 
   bool operator==(const Behaviour& other) const {
-    return texts == other.texts && tokens == other.tokens &&
-           logits.size() == other.logits.size() &&
+    return texts == other.texts && tokens == other.tokens && logits.size() == other.logits.size() &&
            std::memcmp(logits.data(), other.logits.data(), logits.size() * sizeof(float)) == 0;
   }
 };
@@ -61,11 +60,12 @@ BOOST_AUTO_TEST_CASE(true_answers_in_many_scripts) {
   struct {
     const char* question;
     const char* answer;
-  } const kCases[] = {{"What is the capital of Italy?", "The capital of Italy is Rome."},
-                      {"What is the chemical symbol of iron?", "The chemical symbol of iron is Fe."},
-                      {"What is 7 + 12?", "7 + 12 = 19."},
-                      {"Say hello in Japanese.", "こんにちは!"},
-                      {"Send me a family.", "👨‍👩‍👧‍👦"}};
+  } const kCases[] = {
+      {"What is the capital of Italy?", "The capital of Italy is Rome."},
+      {"What is the chemical symbol of iron?", "The chemical symbol of iron is Fe."},
+      {"What is 7 + 12?", "7 + 12 = 19."},
+      {"Say hello in Japanese.", "こんにちは!"},
+      {"Send me a family.", "👨‍👩‍👧‍👦"}};
   for (const auto& c : kCases) BOOST_TEST(Ask(session, c.question).text == c.answer);
 }
 
@@ -101,7 +101,8 @@ BOOST_AUTO_TEST_CASE(placement_changes_nothing) {
       {"one working set more", plan.floor_bytes + plan.state_bytes + working_set, 2,
        WASTE_IO_DIRECT, 1},
       {"all threads", 0, 4, WASTE_IO_DIRECT, 0},
-      {"three threads, buffered", plan.recommended_bytes + plan.state_bytes, 3, WASTE_IO_BUFFERED, 1},
+      {"three threads, buffered", plan.recommended_bytes + plan.state_bytes, 3, WASTE_IO_BUFFERED,
+       1},
   };
   for (const auto& c : kCases) {
     BOOST_TEST_CONTEXT(c.what) {
@@ -140,8 +141,7 @@ BOOST_AUTO_TEST_CASE(sessions_in_company_say_what_they_say_alone) {
   const Behaviour expected = BehaviourOf(model);
   std::vector<std::thread> threads;
   std::vector<Behaviour> seen(4);
-  for (Behaviour& behaviour : seen)
-    threads.emplace_back([&] { behaviour = BehaviourOf(model); });
+  for (Behaviour& behaviour : seen) threads.emplace_back([&] { behaviour = BehaviourOf(model); });
   for (std::thread& thread : threads) thread.join();
   for (const Behaviour& behaviour : seen) BOOST_TEST((behaviour == expected));
 }
@@ -200,8 +200,7 @@ BOOST_AUTO_TEST_CASE(plan_is_a_sum_and_the_floor_is_a_limit) {
   options.budget_bytes = plan.floor_bytes - 1;
   waste_error error = NewError();
   waste_model* model = nullptr;
-  BOOST_TEST(waste_open(MiniModel().c_str(), -1, &options, &model, &error) ==
-             WASTE_ERR_RAM_BUDGET);
+  BOOST_TEST(waste_open(MiniModel().c_str(), -1, &options, &model, &error) == WASTE_ERR_RAM_BUDGET);
   BOOST_TEST(error.needed_bytes == plan.floor_bytes);
   options.budget_bytes = plan.floor_bytes;
   BOOST_TEST(Ask(NewSession(Open(MiniModel(), &options)), kQuestions[0]).text ==
@@ -228,7 +227,7 @@ BOOST_AUTO_TEST_CASE(counters_are_exact) {
 // A copy of the container with one file changed.
 struct Damage {
   const char* file;
-  int64_t at;      // from the end if negative; INT64_MIN removes the file
+  int64_t at;  // from the end if negative; INT64_MIN removes the file
   int32_t code;
   const char* said;
 };

@@ -24,15 +24,15 @@ BOOST_AUTO_TEST_SUITE(session)
 BOOST_AUTO_TEST_CASE(messages_before_a_prompt_are_part_of_the_conversation) {
   const Scripted script(kTwoAnswers);
   const Session session = NewSession(script.model);
-  BOOST_TEST(waste_session_add_message(session.get(), WASTE_ROLE_SYSTEM, "Be terse.", -1,
-                                       nullptr) == 0);
+  BOOST_TEST(
+      waste_session_add_message(session.get(), WASTE_ROLE_SYSTEM, "Be terse.", -1, nullptr) == 0);
   BOOST_TEST(waste_session_add_message(session.get(), WASTE_ROLE_USER, "Hi", -1, nullptr) == 0);
   BOOST_TEST(Ask(session, nullptr).text == "one!");
   std::vector<int32_t> tokens = Tokens(session);
   std::string text(4096, '\0');
-  text.resize(static_cast<size_t>(
-      waste_detokenize(script.model.get(), tokens.data(), static_cast<int64_t>(tokens.size()),
-                       text.data(), 4096, nullptr)));
+  text.resize(static_cast<size_t>(waste_detokenize(script.model.get(), tokens.data(),
+                                                   static_cast<int64_t>(tokens.size()), text.data(),
+                                                   4096, nullptr)));
   BOOST_TEST(text ==
              "<|open|>message role=\"system\"<|sep|>Be terse.<|close|>message<|sep|><|end_of_msg|>"
              "<|open|>message role=\"user\"<|sep|>Hi<|close|>message<|sep|><|end_of_msg|>"
@@ -43,8 +43,8 @@ BOOST_AUTO_TEST_CASE(messages_before_a_prompt_are_part_of_the_conversation) {
 BOOST_AUTO_TEST_CASE(special_tokens_typed_by_a_user_stay_text) {
   const Scripted script(kTwoAnswers);
   const Session session = NewSession(script.model);
-  BOOST_TEST(waste_session_add_message(session.get(), WASTE_ROLE_USER,
-                                       "<|end_of_msg|><|open|>", -1, nullptr) == 0);
+  BOOST_TEST(waste_session_add_message(session.get(), WASTE_ROLE_USER, "<|end_of_msg|><|open|>", -1,
+                                       nullptr) == 0);
   int32_t specials[2];
   BOOST_TEST(waste_tokenize_markup(script.model.get(), "<|end_of_msg|><|open|>", -1, specials, 2,
                                    nullptr) == 2);
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(special_tokens_typed_by_a_user_stay_text) {
     ended += token == specials[0];
     opened += token == specials[1];
   }
-  BOOST_TEST(ended == 1);   // the message's own
+  BOOST_TEST(ended == 1);  // the message's own
   BOOST_TEST(opened == 1);
 }
 
@@ -148,8 +148,7 @@ BOOST_AUTO_TEST_CASE(session_of_another_kind_or_length_is_not_loaded) {
   waste_session_options options = Sized<waste_session_options>();
   options.context = 5;
   const Session small = NewSession(script.model, &options);
-  BOOST_TEST(waste_session_load(small.get(), file.c_str(), -1, nullptr) ==
-             WASTE_ERR_CONTEXT_FULL);
+  BOOST_TEST(waste_session_load(small.get(), file.c_str(), -1, nullptr) == WASTE_ERR_CONTEXT_FULL);
   options = {sizeof options, 1, 0};
   const Session thinking = NewSession(script.model, &options);
   BOOST_TEST(waste_session_load(thinking.get(), file.c_str(), -1, nullptr) == WASTE_ERR_ARGUMENT);
@@ -202,7 +201,8 @@ BOOST_AUTO_TEST_CASE(sessions_of_two_models_run_in_four_threads) {
     threads.emplace_back([&, i] {
       const bool odd = i % 2 == 1;
       const Session session = NewSession(odd ? second.model : first.model);
-      for (int k = 0; k < 50; ++k) BOOST_TEST(Ask(session, "hi").text == (odd ? "second" : "first"));
+      for (int k = 0; k < 50; ++k)
+        BOOST_TEST(Ask(session, "hi").text == (odd ? "second" : "first"));
     });
   for (std::thread& thread : threads) thread.join();
 }

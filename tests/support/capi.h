@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Helpers for tests of the public header: handles that free themselves, scripted models in temporary
-// files, and a generation drained to a string. Header-only; clients of <waste/waste.h> alone.
+// Helpers for tests of the public header: handles that free themselves, scripted models in
+// temporary files, and a generation drained to a string. Header-only; clients of <waste/waste.h>
+// alone.
 
 #ifndef WASTE_TESTS_SUPPORT_CAPI_H_
 #define WASTE_TESTS_SUPPORT_CAPI_H_
@@ -90,8 +91,8 @@ class Scripted {
 inline Session NewSession(const Model& model, const waste_session_options* options = nullptr) {
   waste_error error = NewError();
   waste_session* session = nullptr;
-  BOOST_REQUIRE_MESSAGE(
-      waste_session_create(model.get(), options, &session, &error) == WASTE_OK, error.message);
+  BOOST_REQUIRE_MESSAGE(waste_session_create(model.get(), options, &session, &error) == WASTE_OK,
+                        error.message);
   return Session(session);
 }
 
@@ -106,7 +107,7 @@ inline Generation Generate(const Session& session, const char* prompt,
 }
 
 struct Answer {
-  std::string text;                 // of the response channel
+  std::string text;  // of the response channel
   std::string thinking;
   std::vector<std::string> pieces;  // all of them, as they came
   int64_t status = 0;               // what the last waste_next returned
@@ -118,8 +119,8 @@ inline Answer Drain(const Generation& generation, int64_t buffer_size = 256) {
   Answer answer;
   std::vector<char> buffer(static_cast<size_t>(buffer_size));
   waste_token token = Sized<waste_token>();
-  while ((answer.status = waste_next(generation.get(), buffer.data(), buffer_size, &token,
-                                     nullptr)) > 0) {
+  while ((answer.status =
+              waste_next(generation.get(), buffer.data(), buffer_size, &token, nullptr)) > 0) {
     const std::string piece(buffer.data(), static_cast<size_t>(answer.status));
     answer.pieces.push_back(piece);
     (token.channel == WASTE_CHANNEL_THINKING ? answer.thinking : answer.text) += piece;

@@ -66,7 +66,7 @@ SOUND = [
     (rules.mutable_globals, "core/os/a.cc", "constexpr int kSize = 4;\nconst int kOther = 5;\n"),
     (rules.mutable_globals, "core/os/a.cc", "struct A {\n  int a = 0;\n  static int B();\n};\n"),
     (rules.mutable_globals, "core/os/a.cc", "int F(int a = 3);\nusing B = std::vector<int>;\n"),
-    (rules.mutable_globals, "core/os/a.cc", "void F() {\n  int a = 0;\n  static const int b = 1;\n"),
+    (rules.mutable_globals, "core/os/a.cc", "void F() {\n  int a;\n  static const int b = 1;\n"),
     (rules.test_names, "tests/unit/os/a_test.cc", "BOOST_AUTO_TEST_CASE(a_file_of_0_bytes) {}\n"),
 ]
 

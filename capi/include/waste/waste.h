@@ -7,24 +7,25 @@
  *   waste_session_create(model, NULL, &session, NULL);
  *   waste_generate(session, "What is the capital of Italy?", -1, NULL, &answer, NULL);
  *   char piece[256]; int64_t n;
- *   while ((n = waste_next(answer, piece, sizeof piece, NULL, NULL)) > 0) fwrite(piece, 1, n, stdout);
+ *   while ((n = waste_next(answer, piece, sizeof piece, NULL, NULL)) > 0)
+ *     fwrite(piece, 1, n, stdout);
  *   waste_free(answer); waste_free(session); waste_free(model);
  *
  * Rules that hold for every function (docs/capi.md explains them):
  *   text      UTF-8 bytes and their count; a count of -1 means NUL-terminated. Invalid UTF-8 is
  *             WASTE_ERR_ARGUMENT with the offset. Paths are raw bytes on POSIX.
- *   errors    a waste_status < 0, and in `error` (may be NULL) the code and a message that names the
- *             file, the record and the numbers. On failure outputs are untouched and every handle
- *             stays as valid as it was. Nothing is thrown, printed, or kept per thread.
- *   structs   set struct_size = sizeof the struct (or call its _init); zero in any other field means
- *             the default in brackets.
+ *   errors    a waste_status < 0, and in `error` (may be NULL) the code and a message that names
+ *             the file, the record and the numbers. On failure outputs are untouched and every
+ *             handle stays as valid as it was. Nothing is thrown, printed, or kept per thread.
+ *   structs   set struct_size = sizeof the struct (or call its _init); zero in any other field
+ *             means the default in brackets.
  *   arrays    the caller's buffer and its capacity in elements; the result is the count that the
  *             whole answer has, which may be more than was written.
  *   handles   freed by waste_free in any order, from any thread. A generation keeps its session
  *             alive, a session its model. Passing a handle of another kind is WASTE_ERR_ARGUMENT;
  *             passing a freed one is the caller's error.
- *   threads   a model may be used by any number of threads. A session and its generation are for one
- *             call at a time: a second one gets WASTE_ERR_BUSY. waste_cancel is for any thread.
+ *   threads   a model may be used by any number of threads. A session and its generation are for
+ *             one call at a time: a second one gets WASTE_ERR_BUSY. waste_cancel is for any thread.
  *
  * The ABI is number 0: it may change until all bindings use it.
  */
@@ -58,7 +59,7 @@ typedef int32_t waste_status; /* 0 ok; < 0 one of the errors below; values are n
 #define WASTE_ERR_RAM_BUDGET (-6)  /* the budget is below the floor: error->needed_bytes */
 #define WASTE_ERR_NO_MEMORY (-7)   /* the system gave no memory */
 #define WASTE_ERR_CONTEXT_FULL (-8)/* the text does not fit the session's context */
-#define WASTE_ERR_BUSY (-9)        /* another call on this session is running, or a generation lives */
+#define WASTE_ERR_BUSY (-9)        /* another call on this session runs, or a generation lives */
 #define WASTE_ERR_CANCELLED (-10)  /* waste_cancel was called */
 #define WASTE_ERR_VERSION (-11)    /* the file was written by a newer version */
 #define WASTE_ERR_INTERNAL (-12)   /* a bug of the library: please report the message */
@@ -91,7 +92,7 @@ typedef int32_t waste_status; /* 0 ok; < 0 one of the errors below; values are n
 #define WASTE_ISA_AVX512 3
 #define WASTE_ISA_NEON 4
 
-/* What went wrong, in the caller's memory. `message` is UTF-8, cut at a character, NUL-terminated. */
+/* What went wrong, in the caller's memory. `message` is UTF-8, cut at a character, with a NUL. */
 typedef struct waste_error {
   uint32_t struct_size;
   int32_t code;
@@ -144,7 +145,7 @@ typedef struct waste_generation_options {
 /* All in bytes. floor = trunk + state + scratch + staging; budget = floor + cache. */
 typedef struct waste_memory_plan {
   uint32_t struct_size;
-  int32_t fits;              /* 1 if the budget asked for (or the automatic one) is at least floor */
+  int32_t fits;              /* 1 if the budget (asked for, or automatic) is at least floor */
   int64_t floor_bytes;       /* the smallest budget that opens this model with one session */
   int64_t recommended_bytes; /* floor and two working sets of experts */
   int64_t trunk_bytes;       /* shared weights and codebooks */
@@ -198,7 +199,7 @@ typedef struct waste_token {
   uint32_t struct_size;
   int32_t id;             /* last token that this piece consumed */
   int64_t first_index;    /* index in the answer of the first token it consumed */
-  int32_t count;          /* tokens consumed: several for an emoji, none when only text was pending */
+  int32_t count;          /* tokens consumed: several for an emoji, none for the rest of a text */
   int32_t channel;        /* WASTE_CHANNEL_... of the text */
   double logprob;         /* of `id`, natural logarithm, before penalties; 0 unless asked for */
   int64_t position;       /* of the session after this piece */
@@ -237,7 +238,8 @@ WASTE_API int64_t waste_abi_sizes(int32_t *sizes, int64_t size_count);
 /* Fill a struct of `struct_size` bytes with zeros (the defaults) and set its first field. */
 WASTE_API void waste_open_options_init(waste_open_options *options, int64_t struct_size);
 WASTE_API void waste_session_options_init(waste_session_options *options, int64_t struct_size);
-WASTE_API void waste_generation_options_init(waste_generation_options *options, int64_t struct_size);
+WASTE_API void waste_generation_options_init(waste_generation_options *options,
+                                             int64_t struct_size);
 WASTE_API void waste_convert_options_init(waste_convert_options *options, int64_t struct_size);
 
 /* Releases any object the library returned: the caller's reference ends, work under way is told to

@@ -30,14 +30,14 @@ BOOST_AUTO_TEST_CASE(budgets_become_slots) {
     int64_t asked, usable, budget, cache, limit;
     bool fits;
   } const kCases[] = {
-      {0, 1000, 610, 460, 750, true},     // the whole bank fits 3/4 of 1000
-      {0, 800, 270, 120, 600, true},      // it does not: two working sets
-      {0, 300, 225, 75, 225, true},       // 3/4 of usable is less than that
-      {0, 160, 150, 0, 150, true},        // never below the floor
-      {0, 149, 150, 0, 150, false},       // the floor is more than there is
-      {150, 1000, 150, 0, 150, true},     // exactly the floor
-      {149, 1000, 149, 0, 149, false},    // one byte short
-      {159, 1000, 159, 5, 159, true},     // slots are rounded down
+      {0, 1000, 610, 460, 750, true},       // the whole bank fits 3/4 of 1000
+      {0, 800, 270, 120, 600, true},        // it does not: two working sets
+      {0, 300, 225, 75, 225, true},         // 3/4 of usable is less than that
+      {0, 160, 150, 0, 150, true},          // never below the floor
+      {0, 149, 150, 0, 150, false},         // the floor is more than there is
+      {150, 1000, 150, 0, 150, true},       // exactly the floor
+      {149, 1000, 149, 0, 149, false},      // one byte short
+      {159, 1000, 159, 5, 159, true},       // slots are rounded down
       {9999, 1000, 9999, 460, 9999, true},  // no slot that nothing could fill
   };
   for (const auto& c : kCases) {

@@ -61,7 +61,10 @@ BOOST_AUTO_TEST_CASE(stop_strings_end_the_response_and_not_the_thinking) {
 BOOST_AUTO_TEST_CASE(unfinished_character_does_not_go_on_in_another_channel) {
   AnswerText text;
   text.Add("a\xE2\x82", true, Channel::kThinking);
-  text.Add("\xAC" "b", true, Channel::kResponse);
+  text.Add(
+      "\xAC"
+      "b",
+      true, Channel::kResponse);
   text.Finish();
   std::string thinking, response;
   while (text.ready()) {
@@ -69,7 +72,9 @@ BOOST_AUTO_TEST_CASE(unfinished_character_does_not_go_on_in_another_channel) {
     (piece.channel == Channel::kThinking ? thinking : response) += piece.text;
   }
   BOOST_TEST(thinking == "a\xEF\xBF\xBD");
-  BOOST_TEST(response == "\xEF\xBF\xBD" "b");
+  BOOST_TEST(response ==
+             "\xEF\xBF\xBD"
+             "b");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

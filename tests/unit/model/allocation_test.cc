@@ -16,16 +16,24 @@ std::atomic<int64_t> allocations{0};
 
 }  // namespace
 
-// Not inlined: the compiler would see malloc and free in place of a pair that it knows.
-[[gnu::noinline]] void* operator new(size_t size) {
+// All forms that end in the same delete are replaced. Not inlined: the compiler would see malloc
+// and free in place of a pair that it knows.
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
   if (counting.load(std::memory_order_relaxed)) ++allocations;
-  void* memory = std::malloc(size == 0 ? 1 : size);
+  return std::malloc(size == 0 ? 1 : size);
+}
+
+[[gnu::noinline]] void* operator new(size_t size) {
+  void* memory = operator new(size, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
 
 namespace waste {
 namespace {

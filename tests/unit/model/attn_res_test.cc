@@ -2,6 +2,7 @@
 
 #include "model/attn_res.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>

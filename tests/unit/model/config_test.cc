@@ -4,6 +4,7 @@
 
 #include "model/config.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -220,8 +221,9 @@ BOOST_AUTO_TEST_CASE(number_out_of_bounds_is_refused) {
   };
   for (const Change& change : cases) {
     const Status status = StatusOf(TinyK3(), {change});
-    BOOST_TEST_CONTEXT(change.path << " = " << change.value << ": " << status.message())
-    BOOST_TEST(static_cast<int>(status.code()) == static_cast<int>(Code::kCorrupt));
+    BOOST_TEST_CONTEXT(change.path << " = " << change.value << ": " << status.message()) {
+      BOOST_TEST(static_cast<int>(status.code()) == static_cast<int>(Code::kCorrupt));
+    }
   }
 }
 
@@ -236,8 +238,11 @@ BOOST_AUTO_TEST_CASE(containers_of_another_type_are_refused) {
       {"/rms_norm_eps", "small"},
       {"/mla_use_nope", "yes"},
   };
-  for (const Change& change : cases) BOOST_TEST_CONTEXT(change.path)
-  BOOST_CHECK(StatusOf(TinyK3(), {change}).code() == Code::kFormat);
+  for (const Change& change : cases) {
+    BOOST_TEST_CONTEXT(change.path) {
+      BOOST_CHECK(StatusOf(TinyK3(), {change}).code() == Code::kFormat);
+    }
+  }
   Manifest manifest = ManifestOf(TinyK3());
   for (const Json& config : {Json(), Json::array(), Json("config")}) {
     manifest.config = config;
@@ -261,11 +266,12 @@ BOOST_AUTO_TEST_CASE(what_is_not_built_is_refused_and_not_ignored) {
       {"/hc_mult", 4},
   };
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
-    for (Change change : cases) {
+    for (const Change& change : cases) {
       const std::vector<Change> changes = {
           {"/moe_router_activation_func", kAbsent}, {"/num_expert_group", kAbsent}, change};
-      BOOST_TEST_CONTEXT(change.path << " = " << change.value)
-      BOOST_CHECK(StatusOf(options, changes).code() == Code::kUnsupported);
+      BOOST_TEST_CONTEXT(change.path << " = " << change.value) {
+        BOOST_CHECK(StatusOf(options, changes).code() == Code::kUnsupported);
+      }
     }
   }
 }

@@ -92,9 +92,11 @@ BOOST_AUTO_TEST_CASE(every_layer_and_the_logits_agree_with_the_formulas_for_ever
       });
       const auto logits = rig.RunAlone(tokens, chunk);
       BOOST_TEST_CONTEXT(family.name << ", chunks of " << chunk) {
-        for (int64_t layer = 0; layer < rig.config.layers; ++layer)
-          BOOST_TEST_CONTEXT("layer " << layer)
-        BOOST_TEST(Difference(hidden[layer], expected.hidden[layer]) < kTolerance);
+        for (int64_t layer = 0; layer < rig.config.layers; ++layer) {
+          BOOST_TEST_CONTEXT("layer " << layer) {
+            BOOST_TEST(Difference(hidden[layer], expected.hidden[layer]) < kTolerance);
+          }
+        }
         BOOST_TEST(Difference(logits, expected.logits) < kTolerance);
       }
     }
@@ -112,10 +114,9 @@ BOOST_AUTO_TEST_CASE(every_prompt_length_agrees_with_the_formulas) {
       const auto prompt = std::span(tokens).first(static_cast<size_t>(length));
       rig.Run(*state, prompt, Forward::kMaxRows);
       const auto next = rig.Run(*state, std::span(tokens).subspan(length, 1), 1);
-      BOOST_TEST_CONTEXT("length " << length)
-      BOOST_TEST(Difference(next, std::span(expected.logits)
-                                      .subspan(length * rig.config.vocab, rig.config.vocab)) <
-                 kTolerance);
+      const auto wanted =
+          std::span(expected.logits).subspan(length * rig.config.vocab, rig.config.vocab);
+      BOOST_TEST_CONTEXT("length " << length) { BOOST_TEST(Difference(next, wanted) < kTolerance); }
     }
   }
 }
@@ -156,8 +157,9 @@ BOOST_AUTO_TEST_CASE(threads_and_leases_change_no_bit) {
       for (int32_t threads = 1; threads <= 4; ++threads) {
         for (const int64_t leases : {1, 5, 1000}) {
           ModelRig rig(model, {.threads = threads, .isa = Isa::kBest, .max_leases = leases});
-          BOOST_TEST_CONTEXT(threads << " threads, " << leases << " leases, chunk " << chunk)
-          BOOST_TEST(rig.RunAlone(tokens, chunk) == expected);
+          BOOST_TEST_CONTEXT(threads << " threads, " << leases << " leases, chunk " << chunk) {
+            BOOST_TEST(rig.RunAlone(tokens, chunk) == expected);
+          }
         }
       }
     }

@@ -4,6 +4,7 @@
 
 #include "model/moe.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
