@@ -109,19 +109,22 @@ run_python() {
   python3 tests/support/run_python.py "$results/$1.xml" "tests/$1" || true
 }
 
+run_fuzzer() {
+  if bash tests/fuzz/run.sh "$1" "$fuzz_seconds" > "$results/$1.log" 2>&1; then
+    record fuzz "$1" passed
+  else
+    tail -n 40 "$results/$1.log"
+    record fuzz "$1" failed
+  fi
+}
+
 run_fuzzers() {
-  local fuzzer name
-  for fuzzer in build/fuzz/tests/*_fuzz; do
-    [[ -x $fuzzer ]] || continue
-    name=$(basename "$fuzzer")
-    [[ -e tests/fuzz/$name.cc ]] || continue
-    if bash tests/fuzz/run.sh "$name" "$fuzz_seconds" > "$results/$name.log" 2>&1; then
-      record fuzz "$name" passed
-    else
-      tail -n 40 "$results/$name.log"
-      record fuzz "$name" failed
-    fi
+  local source
+  for source in tests/fuzz/*_fuzz.cc; do
+    while [[ $(jobs -rp | wc -l) -ge $jobs ]]; do wait -n || true; done
+    run_fuzzer "$(basename "$source" .cc)" &
   done
+  wait
 }
 
 run_tsan() {

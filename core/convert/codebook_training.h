@@ -2,7 +2,7 @@
 //
 // Learns the codebooks of one layer's experts of one kind from a sample of their vectors. First one
 // stage after another, k-means on what the stages before left over; then all stages together: the
-// sample is encoded with the beam that the experts will be, and each stage's entries become the
+// sample is encoded by a narrow beam, and each stage's entries become the
 // mean of what the other stages left for them. Points are summed in fixed blocks, blocks in order,
 // so the books do not depend on the number of threads. One thread calls.
 

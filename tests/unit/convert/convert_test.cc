@@ -26,10 +26,13 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(convert)
 
+// Small codebooks, which train fast; the tests of codecs and of determinism take the others.
 ConvertOptions Quantising() {
   ConvertOptions options;
   options.quantise_from = 256;
   options.expert_beam = 4;
+  options.stages = 4;
+  options.index_bits = 6;
   return options;
 }
 
@@ -139,7 +142,7 @@ BOOST_AUTO_TEST_CASE(both_families_come_out_near_what_went_in) {
         BOOST_TEST(RelativeError(DecodeTrunk(*container, name), values) < 0.1);
       }
       const int64_t outer = k3 ? TinyCheckpoint::kLatent : TinyCheckpoint::kHidden;
-      BOOST_TEST(ExpertErrorOf(*container, checkpoint, outer) < 0.15);
+      BOOST_TEST(ExpertErrorOf(*container, checkpoint, outer) < 0.25);
     }
   }
 }
@@ -219,6 +222,8 @@ BOOST_AUTO_TEST_CASE(bytes_are_the_same_for_every_number_of_threads_and_isa) {
   } cases[] = {{1, Isa::kBest}, {2, Isa::kBest}, {3, Isa::kBest}, {2, Isa::kScalar}};
   for (const auto& c : cases) {
     ConvertOptions options = Quantising();
+    options.stages = 3;
+    options.index_bits = 8;
     options.threads = c.threads;
     options.isa = c.isa;
     const std::string target = folder.PathOf(std::to_string(c.threads) + IsaName(c.isa));
@@ -320,7 +325,7 @@ BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused) {
       {[](ConvertOptions& o) { o.threads = 0; }, "threads"},
       {[](ConvertOptions& o) { o.stages = 5; }, "stages"},
       {[](ConvertOptions& o) { o.index_bits = 7; }, "index_bits"},
-      {[](ConvertOptions& o) { o.index_bits = 6; }, "stages 4"},
+      {[](ConvertOptions& o) { o.stages = 3; }, "stages 4"},
       {[](ConvertOptions& o) { o.trunk_bits = 2; }, "trunk_bits"},
       {[](ConvertOptions& o) { o.expert_beam = 0; }, "expert_beam"},
       {[](ConvertOptions& o) { o.expert_beam = 65; }, "expert_beam"},
@@ -358,6 +363,7 @@ BOOST_AUTO_TEST_CASE(a_conversion_cancelled_half_way_leaves_nothing) {
   ConvertOptions options = Quantising();
   options.threads = 2;
   options.stages = 6;
+  options.index_bits = 8;
   bool was_half_way = false;
   // When the other thread gets to run is the system's affair: try until it was in time.
   for (int attempt = 0; attempt < 20 && !was_half_way; ++attempt) {
