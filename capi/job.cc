@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "boundary.h"
 #include "convert/convert.h"
+#include "engine/container_backend.h"
 #include "handle.h"
 #include "translate.h"
 
@@ -92,7 +93,7 @@ waste_status waste_verify(const char *path, int64_t path_size, waste_job **out,
     WASTE_ASSIGN(const std::string name, Path(path, path_size, "path"));
     return StartJob(
         out, std::make_shared<waste_job::Outcome>(),
-        [=](const std::shared_ptr<Progress> &progress) { return Model::Verify(name, *progress); });
+        [=](const std::shared_ptr<Progress> &progress) { return VerifyModel(name, *progress); });
   });
 }
 

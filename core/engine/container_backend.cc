@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "container/verify.h"
 #include "kernels/kernels.h"
 #include "model/forward.h"
 #include "model/state.h"
@@ -76,6 +77,33 @@ Status CheckPlan(const MemoryPlan& plan, int64_t asked) {
       .WithNeededBytes(plan.floor_bytes);
 }
 
+// What of a container is text: its tokenizer, and its chat format if it has one.
+struct TextParts {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<ChatFormat> chat;  // points into the tokenizer
+};
+
+Result<TextParts> LoadText(const Container& container, const ModelConfig& config) {
+  const std::string rank_path = JoinPath(container.folder(), "tokenizer.model");
+  if (container.rank_file().empty())
+    return Failure(Code::kIo, rank_path, ": the file is missing or empty; copy it again");
+  std::vector<std::pair<int32_t, std::string>> specials;
+  for (const SpecialToken& special : container.specials())
+    specials.emplace_back(special.id, special.text);
+  TextParts text;
+  WASTE_ASSIGN(text.tokenizer, Tokenizer::Create(container.rank_file(), specials, rank_path));
+  if (text.tokenizer->max_id() >= config.vocab)
+    return Failure(Code::kCorrupt, container.folder(), ": the tokenizer has token ",
+                   text.tokenizer->max_id(), ", the model a vocabulary of ", config.vocab);
+  if (config.chat == ChatKind::kK3) {
+    WASTE_ASSIGN(text.chat, MakeK3Format(*text.tokenizer));
+  } else if (config.chat == ChatKind::kTable) {
+    WASTE_ASSIGN(text.chat, MakeTableFormat(*text.tokenizer, *container.chat(),
+                                            JoinPath(container.folder(), "chat.json")));
+  }
+  return text;
+}
+
 class StateTimeline : public Timeline {
  public:
   explicit StateTimeline(std::unique_ptr<SessionState> state) : state_(std::move(state)) {}
@@ -115,8 +143,8 @@ class ContainerBackend : public Backend {
 
   const BackendInfo& info() const override { return info_; }
   const MemoryPlan& plan() const override { return prepared_.plan; }
-  const Tokenizer& tokenizer() const override { return *tokenizer_; }
-  const ChatFormat* chat() const override { return chat_.get(); }
+  const Tokenizer& tokenizer() const override { return *text_.tokenizer; }
+  const ChatFormat* chat() const override { return text_.chat.get(); }
 
   int64_t TimelineBytes(int64_t context) const override {
     return SessionState::Bytes(config(), context);
@@ -148,40 +176,18 @@ class ContainerBackend : public Backend {
   const ModelConfig& config() const { return prepared_.config; }
   int64_t staging_slots() const { return plan().staging_bytes / container().record_bytes(); }
 
-  Status LoadText();
   void FillInfo(Isa isa);
 
   // In order of use: what comes later points into what came before.
   PreparedContainer prepared_;
   BackendInfo info_;
-  std::unique_ptr<Tokenizer> tokenizer_;
-  std::unique_ptr<ChatFormat> chat_;
+  TextParts text_;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Weights> weights_;
   std::unique_ptr<ExpertCache> cache_;  // null for a model without experts
   NoExperts no_experts_;
   std::unique_ptr<Forward> forward_;
 };
-
-Status ContainerBackend::LoadText() {
-  std::vector<std::pair<int32_t, std::string>> specials;
-  for (const SpecialToken& special : container().specials())
-    specials.emplace_back(special.id, special.text);
-  const std::string rank_path = JoinPath(container().folder(), "tokenizer.model");
-  if (container().rank_file().empty())
-    return Failure(Code::kIo, rank_path, ": the file is missing or empty; copy it again");
-  WASTE_ASSIGN(tokenizer_, Tokenizer::Create(container().rank_file(), specials, rank_path));
-  if (tokenizer_->max_id() >= config().vocab)
-    return Failure(Code::kCorrupt, container().folder(), ": the tokenizer has token ",
-                   tokenizer_->max_id(), ", the model a vocabulary of ", config().vocab);
-  if (config().chat == ChatKind::kK3) {
-    WASTE_ASSIGN(chat_, MakeK3Format(*tokenizer_));
-  } else if (config().chat == ChatKind::kTable) {
-    WASTE_ASSIGN(chat_, MakeTableFormat(*tokenizer_, *container().chat(),
-                                        JoinPath(container().folder(), "chat.json")));
-  }
-  return Status();
-}
 
 void ContainerBackend::FillInfo(Isa isa) {
   info_.name = container().manifest().arch;
@@ -199,12 +205,13 @@ void ContainerBackend::FillInfo(Isa isa) {
   info_.identity = IdentityOf(container().manifest());
   info_.stop_tokens = config().eos;
   for (const char* text : {"[EOS]", "<|end_of_msg|>"})
-    if (const int32_t id = tokenizer_->FindSpecial(text); id >= 0) info_.stop_tokens.push_back(id);
+    if (const int32_t id = text_.tokenizer->FindSpecial(text); id >= 0)
+      info_.stop_tokens.push_back(id);
 }
 
 Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
   WASTE_ASSIGN(const Kernels* kernels, KernelsFor(options.isa));
-  WASTE_TRY(LoadText());
+  WASTE_ASSIGN(text_, LoadText(container(), config()));
   WASTE_ASSIGN(pool_, ThreadPool::Create(prepared_.threads));
   WASTE_ASSIGN(weights_, Weights::Load(container(), config(), progress));
   if (plan().slot_count > 0) {
@@ -238,6 +245,12 @@ Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOp
       SizesOf(*prepared.container, config, weight_bytes, prepared.context, prepared.threads),
       {options.budget_bytes, UsableMemoryBytes()});
   return prepared;
+}
+
+Status VerifyModel(const std::string& path, Progress& progress) {
+  WASTE_ASSIGN(const PreparedContainer prepared, PrepareContainer(path, {.io = IoMode::kBuffered}));
+  WASTE_ASSIGN(const TextParts text, LoadText(*prepared.container, prepared.config));
+  return VerifyContainer(*prepared.container, progress);
 }
 
 Result<std::unique_ptr<Backend>> OpenContainerBackend(const std::string& path,

@@ -36,6 +36,10 @@ Result<std::unique_ptr<Backend>> OpenContainerBackend(const std::string& path,
                                                       const OpenOptions& options,
                                                       Progress& progress);
 
+// Reads every byte of a container and checks all that opening would. Errors: the first damage,
+// named; kCancelled.
+Status VerifyModel(const std::string& path, Progress& progress);
+
 }  // namespace waste
 
 #endif  // WASTE_CORE_ENGINE_CONTAINER_BACKEND_H_

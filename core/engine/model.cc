@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "container/verify.h"
 #include "engine/container_backend.h"
 #include "engine/scripted_backend.h"
 
@@ -31,11 +30,6 @@ Result<MemoryPlan> Model::Plan(const std::string& path, const OpenOptions& optio
   if (IsScript(path)) return PlanScript(ScriptPath(path), options);
   WASTE_ASSIGN(const PreparedContainer prepared, PrepareContainer(path, options));
   return prepared.plan;
-}
-
-Status Model::Verify(const std::string& path, Progress& progress) {
-  WASTE_ASSIGN(const PreparedContainer prepared, PrepareContainer(path, {.io = IoMode::kBuffered}));
-  return VerifyContainer(*prepared.container, progress);
 }
 
 Model::Model(std::unique_ptr<Backend> backend, std::shared_ptr<Progress> log)

@@ -31,9 +31,6 @@ class Model {
   // What Open would plan; nothing is loaded.
   static Result<MemoryPlan> Plan(const std::string& path, const OpenOptions& options);
 
-  // Reads every byte of a container. Errors: the first damage, named; kCancelled.
-  static Status Verify(const std::string& path, Progress& progress);
-
   Model(std::unique_ptr<Backend> backend, std::shared_ptr<Progress> log);
 
   const BackendInfo& info() const { return backend_->info(); }
