@@ -122,7 +122,7 @@ nlohmann::ordered_json ToJson(const Answer& answer, const SamplingOptions& sampl
       {"tokens", answer.tokens},
       {"prompt_tokens", stats.prompt_tokens},
       {"finish_reason", FinishName(answer.finish_reason)},
-      {"seed", sampling.seed},
+      {"seed", sampling.seed.value_or(0)},
       {"prefill_tok_s", PerSecond(stats.prompt_tokens, stats.prefill_us)},
       {"decode_tok_s", PerSecond(stats.generated_tokens, stats.decode_us)},
       {"prefill_us", stats.prefill_us},

@@ -2,7 +2,6 @@
 //
 // `waste bench`: tokens a second, of reading a prompt and of writing an answer.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -165,7 +164,7 @@ void WriteTable(const nlohmann::ordered_json& result) {
 void AddBench(CLI::App& app, Program& program) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App& command =
-      AddCommand(app, program, "bench", "Measure tokens a second", [options, &program] {
+      AddCommand(app, program, "bench", "Measure tokens a second", kFooter, [options, &program] {
         Bench bench(*options);
         bench.Measure();
         if (program.json) {
@@ -181,7 +180,6 @@ void AddBench(CLI::App& app, Program& program) {
   AddInteger(command, "--tokens", options->decode_tokens,
              "Tokens to write (default: 64, or a quarter of the context)", 1);
   AddInteger(command, "--repeats", options->repeats, "Repeats that count (default: 5)", 1, 10000);
-  command.footer(kFooter);
 }
 
 }  // namespace waste_cli

@@ -3,7 +3,6 @@
 // `waste chat`: a conversation, line by line. What goes wrong with one line is said, and the
 // conversation goes on.
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
@@ -131,11 +130,10 @@ class Chat {
 
 void AddChat(CLI::App& app, Program& program) {
   auto options = std::make_shared<ConversationOptions>();
-  CLI::App& command = AddCommand(app, program, "chat", "Talk with a model", [options, &program] {
-    return Chat(*options, program.json).Loop();
-  });
+  CLI::App& command =
+      AddCommand(app, program, "chat", "Talk with a model", kFooter,
+                 [options, &program] { return Chat(*options, program.json).Loop(); });
   AddConversationOptions(command, *options);
-  command.footer(kFooter);
 }
 
 }  // namespace waste_cli

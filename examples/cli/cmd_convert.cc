@@ -2,7 +2,6 @@
 //
 // `waste convert`: a Hugging Face folder becomes a container.
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -58,27 +57,22 @@ int Convert(const ConvertOptions& options, bool json) {
 void AddConvert(CLI::App& app, Program& program) {
   auto options = std::make_shared<ConvertOptions>();
   CLI::App& command =
-      AddCommand(app, program, "convert", "Convert a Hugging Face folder to a container",
+      AddCommand(app, program, "convert", "Convert a Hugging Face folder to a container", kFooter,
                  [options, &program] { return Convert(*options, program.json); });
   waste_convert_options& library = options->library;
-  command.add_option("SRC", options->source, "Folder of the checkpoint")->required()->type_name("");
-  command.add_option("OUT", options->target, "Folder to write")->required()->type_name("");
-  command.add_option("--stages", library.stages, "Codebooks in a row: 2, 3, 4 or 6 (default: 3)")
-      ->check(CLI::IsMember({2, 3, 4, 6}))
-      ->type_name("N");
-  command.add_option("--index-bits", library.index_bits, "8, or 6 with 4 stages (default: 8)")
-      ->check(CLI::IsMember({6, 8}))
-      ->type_name("N");
-  command.add_option("--trunk-bits", library.trunk_bits, "3, 4 or 8 (default: 4)")
-      ->check(CLI::IsMember({3, 4, 8}))
-      ->type_name("N");
+  AddRequired(command, "SRC", options->source, "Folder of the checkpoint");
+  AddRequired(command, "OUT", options->target, "Folder to write");
+  AddOneOf(command, "--stages", library.stages, {2, 3, 4, 6},
+           "Codebooks in a row: 2, 3, 4 or 6 (default: 3)");
+  AddOneOf(command, "--index-bits", library.index_bits, {6, 8},
+           "8, or 6 with 4 stages (default: 8)");
+  AddOneOf(command, "--trunk-bits", library.trunk_bits, {3, 4, 8}, "3, 4 or 8 (default: 4)");
   AddInteger(command, "--quantise-from", library.quantise_from,
              "Tensors with fewer elements stay exact (default: 65536)", 1);
   AddInteger(command, "--beam", library.expert_beam,
              "Search width of the expert encoder, 1 is greedy (default: 16)", 1);
   AddInteger(command, "--threads", library.threads, "Threads (default: the cores granted)", 1,
              4096);
-  command.footer(kFooter);
 }
 
 }  // namespace waste_cli

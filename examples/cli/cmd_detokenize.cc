@@ -2,7 +2,6 @@
 //
 // `waste detokenize`: token ids to text.
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -66,11 +65,10 @@ int DetokenizeIds(const DetokenizeOptions& options, bool json) {
 void AddDetokenize(CLI::App& app, Program& program) {
   auto options = std::make_shared<DetokenizeOptions>();
   CLI::App& command =
-      AddCommand(app, program, "detokenize", "Turn token ids into text",
+      AddCommand(app, program, "detokenize", "Turn token ids into text", kFooter,
                  [options, &program] { return DetokenizeIds(*options, program.json); });
   AddModelOptions(command, options->model);
-  command.add_option("IDS", options->tokens, "Token ids (default: from stdin)")->type_name("");
-  command.footer(kFooter);
+  AddIntegers(command, "IDS", options->tokens, "Token ids (default: from stdin)");
 }
 
 }  // namespace waste_cli

@@ -2,7 +2,6 @@
 //
 // `waste eval`: how well a model predicts a text, or what it would say next.
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
@@ -89,16 +88,14 @@ int Eval(const EvalOptions& options, bool json) {
 
 void AddEval(CLI::App& app, Program& program) {
   auto options = std::make_shared<EvalOptions>();
-  CLI::App& command = AddCommand(app, program, "eval", "Measure how well a model predicts text",
-                                 [options, &program] { return Eval(*options, program.json); });
+  CLI::App& command =
+      AddCommand(app, program, "eval", "Measure how well a model predicts text", kFooter,
+                 [options, &program] { return Eval(*options, program.json); });
   AddModelOptions(command, options->model);
-  command.add_option("PROMPT", options->prompt, "Text to continue, for --top; - reads stdin")
-      ->type_name("");
-  command.add_option("--text", options->text_path, "Tell the perplexity of FILE; - reads stdin")
-      ->type_name("FILE");
+  AddText(command, "PROMPT", options->prompt, "Text to continue, for --top; - reads stdin");
+  AddText(command, "--text", options->text_path, "Tell the perplexity of a file; - reads stdin");
   AddInteger(command, "--top", options->top, "Tell the N likeliest next tokens", 1);
-  command.add_flag("--markup", options->markup, "Special tokens in the text mean themselves");
-  command.footer(kFooter);
+  AddFlag(command, "--markup", options->markup, "Special tokens in the text mean themselves");
 }
 
 }  // namespace waste_cli

@@ -2,7 +2,6 @@
 //
 // `waste info`: what a model is and how this machine runs it.
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -74,10 +73,10 @@ int Info(const ModelOptions& options, bool json) {
 
 void AddInfo(CLI::App& app, Program& program) {
   auto options = std::make_shared<ModelOptions>();
-  CLI::App& command = AddCommand(app, program, "info", "Tell what a model is and how it runs here",
-                                 [options, &program] { return Info(*options, program.json); });
+  CLI::App& command =
+      AddCommand(app, program, "info", "Tell what a model is and how it runs here", kFooter,
+                 [options, &program] { return Info(*options, program.json); });
   AddModelOptions(command, *options);
-  command.footer(kFooter);
 }
 
 }  // namespace waste_cli

@@ -2,7 +2,6 @@
 //
 // `waste plan`: what opening a model would cost, before anything is loaded.
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
@@ -68,9 +67,8 @@ void AddPlan(CLI::App& app, Program& program) {
   auto options = std::make_shared<ModelOptions>();
   CLI::App& command =
       AddCommand(app, program, "plan", "Tell how much memory a model needs, without loading it",
-                 [options, &program] { return Plan(*options, program.json); });
+                 kFooter, [options, &program] { return Plan(*options, program.json); });
   AddModelOptions(command, *options);
-  command.footer(kFooter);
 }
 
 }  // namespace waste_cli

@@ -2,7 +2,6 @@
 //
 // `waste run`: one question, one answer.
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
@@ -51,14 +50,11 @@ int Run(const RunOptions& options, bool json) {
 
 void AddRun(CLI::App& app, Program& program) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App& command = AddCommand(app, program, "run", "Ask a model one question",
+  CLI::App& command = AddCommand(app, program, "run", "Ask a model one question", kFooter,
                                  [options, &program] { return Run(*options, program.json); });
   AddConversationOptions(command, options->conversation);
-  command.add_option("PROMPT", options->prompt, "What to ask; - reads stdin")
-      ->required()
-      ->type_name("");
-  command.add_flag("--raw", options->conversation.raw, "Continue the prompt as plain text");
-  command.footer(kFooter);
+  AddRequired(command, "PROMPT", options->prompt, "What to ask; - reads stdin");
+  AddFlag(command, "--raw", options->conversation.raw, "Continue the prompt as plain text");
 }
 
 }  // namespace waste_cli

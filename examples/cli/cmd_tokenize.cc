@@ -2,7 +2,6 @@
 //
 // `waste tokenize`: text to token ids.
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -39,7 +38,10 @@ int TokenizeText(const TokenizeOptions& options, bool json) {
     return kExitOk;
   }
   std::string line;
-  for (const int32_t token : tokens) line += (line.empty() ? "" : " ") + std::to_string(token);
+  for (const int32_t token : tokens) {
+    if (!line.empty()) line += ' ';
+    line += std::to_string(token);
+  }
   Write(line + "\n");
   return kExitOk;
 }
@@ -49,12 +51,11 @@ int TokenizeText(const TokenizeOptions& options, bool json) {
 void AddTokenize(CLI::App& app, Program& program) {
   auto options = std::make_shared<TokenizeOptions>();
   CLI::App& command =
-      AddCommand(app, program, "tokenize", "Turn text into token ids",
+      AddCommand(app, program, "tokenize", "Turn text into token ids", kFooter,
                  [options, &program] { return TokenizeText(*options, program.json); });
   AddModelOptions(command, options->model);
-  command.add_option("TEXT", options->text, "The text (default: stdin)")->type_name("");
-  command.add_flag("--markup", options->markup, "Special tokens in the text mean themselves");
-  command.footer(kFooter);
+  AddText(command, "TEXT", options->text, "The text (default: stdin)");
+  AddFlag(command, "--markup", options->markup, "Special tokens in the text mean themselves");
 }
 
 }  // namespace waste_cli

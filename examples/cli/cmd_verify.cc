@@ -2,10 +2,10 @@
 //
 // `waste verify`: reads every byte of a container and checks all that can be checked.
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "arguments.h"
 #include "command.h"
 #include "output.h"
 #include "progress.h"
@@ -48,9 +48,8 @@ int Verify(const std::string& path, bool json) {
 void AddVerify(CLI::App& app, Program& program) {
   auto path = std::make_shared<std::string>();
   CLI::App& command = AddCommand(app, program, "verify", "Check every byte of a converted model",
-                                 [path, &program] { return Verify(*path, program.json); });
-  command.add_option("MODEL", *path, "Folder of the converted model")->required()->type_name("");
-  command.footer(kFooter);
+                                 kFooter, [path, &program] { return Verify(*path, program.json); });
+  AddRequired(command, "MODEL", *path, "Folder of the converted model");
 }
 
 }  // namespace waste_cli

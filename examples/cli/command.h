@@ -32,10 +32,6 @@ void AddVerify(CLI::App& app, Program& program);
 void AddBench(CLI::App& app, Program& program);
 void AddVersion(CLI::App& app, Program& program);
 
-// Adds a command with --json; `run` is what it does.
-CLI::App& AddCommand(CLI::App& app, Program& program, const char* name, const char* description,
-                     std::function<int()> run);
-
 }  // namespace waste_cli
 
 #endif  // WASTE_EXAMPLES_CLI_COMMAND_H_

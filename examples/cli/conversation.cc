@@ -2,8 +2,6 @@
 
 #include "conversation.h"
 
-#include <CLI/CLI.hpp>
-
 #include "output.h"
 
 namespace waste_cli {
@@ -11,10 +9,9 @@ namespace waste_cli {
 void AddConversationOptions(CLI::App& command, ConversationOptions& options) {
   AddModelOptions(command, options.model);
   AddSamplingOptions(command, options.sampling);
-  command.add_option("--system", options.system, "The system message of the conversation")
-      ->type_name("TEXT");
-  command.add_flag("--think", options.think,
-                   "Let the model think before it answers; its thoughts go to stderr");
+  AddText(command, "--system", options.system, "The system message of the conversation");
+  AddFlag(command, "--think", options.think,
+          "Let the model think before it answers; its thoughts go to stderr");
 }
 
 Conversation::Conversation(const ConversationOptions& options)

@@ -2,9 +2,6 @@
 
 #include "options.h"
 
-#include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
 #include <map>
 #include <random>
 
@@ -22,63 +19,17 @@ const std::map<std::string, int32_t> kIsaNames = {{"best", WASTE_ISA_BEST},
                                                   {"avx512", WASTE_ISA_AVX512},
                                                   {"neon", WASTE_ISA_NEON}};
 
-// A whole text that is a number of [low, high]. CLI11's own ranges let NaN pass.
-template <typename Number>
-CLI::Validator Between(Number low, Number high) {
-  return CLI::Validator(
-      [low, high](const std::string& text) -> std::string {
-        Number number = 0;
-        const char* const end = text.data() + text.size();
-        const auto [rest, error] = std::from_chars(text.data(), end, number);
-        if (error != std::errc() || rest != end) return "'" + text + "' is not a number that fits";
-        if (number >= low && number <= high) return {};
-        return text + " is not between " + CLI::detail::to_string(low) + " and " +
-               CLI::detail::to_string(high);
-      },
-      "");
-}
-
 std::string CheckBudget(const std::string& text) {
   if (text == "auto" || ParseSize(text)) return {};
   return "'" + text + "' is no size: 4G, 512M, a number of bytes, or auto";
 }
 
-void AddChoice(CLI::App& command, const std::string& name, int32_t& value,
-               const std::map<std::string, int32_t>& choices, const std::string& description) {
-  command
-      .add_option_function<std::string>(
-          name, [&value, &choices](const std::string& choice) { value = choices.at(choice); },
-          description)
-      ->check(CLI::IsMember(choices))
-      ->type_name("NAME");
-}
-
 }  // namespace
 
-void AddInteger(CLI::App& command, const std::string& name, int32_t& value,
-                const std::string& description, int64_t low, int64_t high) {
-  command.add_option(name, value, description)->check(Between(low, high))->type_name("N");
-}
-
-void AddInteger(CLI::App& command, const std::string& name, int64_t& value,
-                const std::string& description, int64_t low, int64_t high) {
-  command.add_option(name, value, description)->check(Between(low, high))->type_name("N");
-}
-
-void AddNumber(CLI::App& command, const std::string& name, double& value,
-               const std::string& description, double low, double high) {
-  command.add_option(name, value, description)->check(Between(low, high))->type_name("X");
-}
-
 void AddModelOptions(CLI::App& command, ModelOptions& options) {
-  command.add_option("MODEL", options.path, "Folder of the converted model")
-      ->required()
-      ->type_name("");
-  command
-      .add_option("--budget", options.budget,
-                  "RAM for everything: 4G, 512M, bytes, or auto (default: auto)")
-      ->check(CheckBudget)
-      ->type_name("SIZE");
+  AddRequired(command, "MODEL", options.path, "Folder of the converted model");
+  AddText(command, "--budget", options.budget,
+          "RAM for everything: 4G, 512M, bytes, or auto (default: auto)", CheckBudget);
   AddInteger(command, "--threads", options.threads, "Threads (default: the cores granted)", 1,
              4096);
   AddInteger(command, "--context", options.context,
@@ -101,26 +52,16 @@ void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
              "Draw from the N likeliest tokens, 0 from all (default: 0)", 0);
   AddNumber(command, "--min-p", options.min_p,
             "Leave out tokens below this share of the likeliest (default: 0)", 0, 1);
-  command
-      .add_option_function<int64_t>(
-          "--seed",
-          [&options](int64_t seed) {
-            options.seed = seed;
-            options.seed_given = true;
-          },
-          "Same seed, same text (default: another one each time)")
-      ->check(Between<int64_t>(INT64_MIN, INT64_MAX))
-      ->type_name("N");
-  command.add_option("--stop", options.stops, "End the answer before this text; may be repeated")
-      ->allow_extra_args(false)
-      ->type_name("TEXT");
+  AddInteger(command, "--seed", options.seed,
+             "Same seed, same text (default: another one each time)");
+  AddTexts(command, "--stop", options.stops, "End the answer before this text; may be repeated");
   AddNumber(command, "--repeat-penalty", options.repeat_penalty,
             "Above 1 makes recent tokens less likely (default: 1)", 1e-3, 1000);
   AddNumber(command, "--presence-penalty", options.presence_penalty,
             "Taken once from the logit of a recent token (default: 0)", -1000, 1000);
   AddNumber(command, "--frequency-penalty", options.frequency_penalty,
             "Taken for each recent occurrence (default: 0)", -1000, 1000);
-  command.add_flag("--logprobs", options.logprobs, "Also tell how likely each token was");
+  AddFlag(command, "--logprobs", options.logprobs, "Also tell how likely each token was");
 }
 
 waste_open_options OpenOptionsOf(const ModelOptions& options) {
@@ -143,13 +84,13 @@ waste_generation_options GenerationOptionsOf(const SamplingOptions& options) {
   generation.repeat_penalty = options.repeat_penalty;
   generation.presence_penalty = options.presence_penalty;
   generation.frequency_penalty = options.frequency_penalty;
-  generation.seed = options.seed;
+  generation.seed = options.seed.value_or(0);
   generation.logprobs = options.logprobs ? 1 : 0;
   return generation;
 }
 
 int64_t ChooseSeed(const SamplingOptions& options) {
-  if (options.seed_given || options.temperature == 0) return options.seed;
+  if (options.seed || options.temperature == 0) return options.seed.value_or(0);
   std::random_device device;
   const uint64_t bits = uint64_t{device()} << 32 | device();
   return static_cast<int64_t>(bits >> 11);  // 53 bits: JSON readers keep these exactly

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Options that several commands share: how a model is opened and how tokens are drawn. Each Add...
-// declares them; numbers are checked here, so that a zero never reaches the library as "default"
-// when the user wrote it.
+// declares them, the ...Of functions give the library's form of them.
 
 #ifndef WASTE_EXAMPLES_CLI_OPTIONS_H_
 #define WASTE_EXAMPLES_CLI_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "handle.h"
-
-namespace CLI {
-class App;
-}
 
 namespace waste_cli {
 
@@ -39,8 +36,7 @@ struct SamplingOptions {
   double repeat_penalty = 1;
   double presence_penalty = 0;
   double frequency_penalty = 0;
-  int64_t seed = 0;
-  bool seed_given = false;
+  std::optional<int64_t> seed;
   bool logprobs = false;
   std::vector<std::string> stops;
 };
@@ -48,15 +44,6 @@ struct SamplingOptions {
 void AddModelOptions(CLI::App& command, ModelOptions& options);
 void AddSamplingOptions(CLI::App& command, SamplingOptions& options);
 
-// A number option of [low, high]; what is no number, or not finite, is refused.
-void AddInteger(CLI::App& command, const std::string& name, int32_t& value,
-                const std::string& description, int64_t low, int64_t high = INT32_MAX);
-void AddInteger(CLI::App& command, const std::string& name, int64_t& value,
-                const std::string& description, int64_t low, int64_t high = INT64_MAX);
-void AddNumber(CLI::App& command, const std::string& name, double& value,
-               const std::string& description, double low, double high);
-
-// The library's form of the options.
 waste_open_options OpenOptionsOf(const ModelOptions& options);
 waste_generation_options GenerationOptionsOf(const SamplingOptions& options);
 
