@@ -96,7 +96,11 @@ Result<TextParts> LoadText(const Container& container, const ModelConfig& config
     return Failure(Code::kCorrupt, container.folder(), ": the tokenizer has token ",
                    text.tokenizer->max_id(), ", the model a vocabulary of ", config.vocab);
   if (config.chat == ChatKind::kK3) {
-    WASTE_ASSIGN(text.chat, MakeK3Format(*text.tokenizer));
+    auto chat = MakeK3Format(*text.tokenizer);
+    if (!chat.ok())
+      return Failure(chat.status().code(), JoinPath(container.folder(), "specials.json"), ": ",
+                     chat.status().message());
+    text.chat = *std::move(chat);
   } else if (config.chat == ChatKind::kTable) {
     WASTE_ASSIGN(text.chat, MakeTableFormat(*text.tokenizer, *container.chat(),
                                             JoinPath(container.folder(), "chat.json")));

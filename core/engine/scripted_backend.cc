@@ -14,13 +14,15 @@
 namespace waste {
 namespace {
 
-// Where a script stands: how many answers were begun, and how many tokens of the last were seen.
+// Where a script stands: how many answers were begun, how many tokens of the last were seen, and
+// whether the script was asked for the next one here. Only such a token can be the script's own.
 struct Cursor {
   int32_t answer = -1;
   int32_t seen = 0;
+  bool asked = false;
 };
 
-constexpr int64_t kCursorBytes = 8;
+constexpr int64_t kCursorBytes = 9;
 
 // Remembers the cursor behind every token, so that rewinding is exact.
 class ScriptTimeline : public Timeline {
@@ -40,6 +42,7 @@ class ScriptTimeline : public Timeline {
     for (const Cursor& cursor : cursors_) {
       StoreLittle(at, static_cast<uint32_t>(cursor.answer), 4);
       StoreLittle(at + 4, static_cast<uint32_t>(cursor.seen), 4);
+      at[8] = cursor.asked ? 1 : 0;
       at += kCursorBytes;
     }
   }
@@ -53,6 +56,7 @@ class ScriptTimeline : public Timeline {
       Cursor cursor;
       cursor.answer = std::max(static_cast<int32_t>(in.U32()), -1);
       cursor.seen = std::max(static_cast<int32_t>(in.U32()), 0);
+      cursor.asked = in.U8() != 0;
       cursors_.push_back(cursor);
     }
     return Status();
@@ -111,7 +115,7 @@ class ScriptedBackend : public Backend {
     return script_.answers[static_cast<size_t>(cursor.answer) % script_.answers.size()];
   }
   int32_t TokenAt(const Cursor& cursor) const;
-  Cursor Advance(const Cursor& cursor, int32_t token, bool may_be_scripted) const;
+  Cursor Advance(const Cursor& cursor, int32_t token) const;
   Status Happen(const Cursor& cursor, const std::function<bool()>& stop);
 
   Script script_;
@@ -132,11 +136,11 @@ int32_t ScriptedBackend::TokenAt(const Cursor& cursor) const {
 
 // A token that the script gave goes on in the answer; any other belongs to a prompt, and the first
 // such token begins the next answer.
-Cursor ScriptedBackend::Advance(const Cursor& cursor, int32_t token, bool may_be_scripted) const {
-  if (cursor.answer >= 0 && may_be_scripted && token == TokenAt(cursor))
+Cursor ScriptedBackend::Advance(const Cursor& cursor, int32_t token) const {
+  if (cursor.asked && cursor.answer >= 0 && token == TokenAt(cursor))
     return {cursor.answer, cursor.seen + 1};
-  if (cursor.answer >= 0 && cursor.seen == 0) return cursor;
-  return {cursor.answer + 1, 0};
+  const bool in_prompt = cursor.answer >= 0 && cursor.seen == 0 && !cursor.asked;
+  return {in_prompt ? cursor.answer : cursor.answer + 1, 0};
 }
 
 Status ScriptedBackend::Happen(const Cursor& cursor, const std::function<bool()>& stop) {
@@ -156,11 +160,7 @@ Status ScriptedBackend::Step(Timeline& timeline, std::span<const int32_t> tokens
   constexpr float kSure = 20;  // a logit that any temperature up to 2 samples
   auto& script_timeline = static_cast<ScriptTimeline&>(timeline);
   std::vector<Cursor> cursors = {script_timeline.last()};
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    const Cursor& before = cursors.back();
-    const bool may_be_scripted = tokens.size() == 1 || (i == 0 && before.seen > 0);
-    cursors.push_back(Advance(before, tokens[i], may_be_scripted));
-  }
+  for (const int32_t token : tokens) cursors.push_back(Advance(cursors.back(), token));
   if (stop()) return Status(Code::kCancelled, "cancelled");
   if (cursors.back().seen == 0) WASTE_TRY(Stall(script_.prefill_stall_ms, stop));
   if (!logits.empty()) WASTE_TRY(Happen(cursors.back(), stop));
@@ -173,6 +173,7 @@ Status ScriptedBackend::Step(Timeline& timeline, std::span<const int32_t> tokens
     const Cursor& cursor = cursors[cursors.size() - static_cast<size_t>(rows - row)];
     out[static_cast<size_t>(TokenAt(cursor))] = kSure;
   }
+  cursors.back().asked = rows > 0;
   for (size_t i = 1; i < cursors.size(); ++i) script_timeline.Push(cursors[i]);
   return Status();
 }

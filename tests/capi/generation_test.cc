@@ -239,6 +239,27 @@ BOOST_AUTO_TEST_CASE(cancelled_session_holds_the_prompt_and_the_tokens_handed_ou
   BOOST_TEST(tokens[tokens.size() - 1] == 'b');
 }
 
+BOOST_AUTO_TEST_CASE(prompt_behind_a_cancelled_answer_gets_the_next_answer) {
+  const Scripted script(R"({"answers": [["a", "b", "c"], ["next"], ["last"]]})");
+  for (const int delivered : {0, 1, 2}) {
+    BOOST_TEST_CONTEXT("after " << delivered << " pieces") {
+      const Session session = NewSession(script.model);
+      {
+        const Generation generation = Generate(session, "hi");
+        char buffer[16];
+        for (int i = 0; i < delivered; ++i)
+          BOOST_TEST(waste_next(generation.get(), buffer, 16, nullptr, nullptr) == 1);
+        waste_cancel(generation.get());
+        BOOST_TEST(Drain(generation).status == WASTE_ERR_CANCELLED);
+      }
+      const std::string expected = delivered == 0 ? "abc" : "next";
+      BOOST_TEST(
+          Ask(session, "a prompt of more than one step, since it has more than 64 tokens").text ==
+          expected);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(cancel_in_the_middle_of_prefill_leaves_the_prompt_pending) {
   const Scripted script(R"({"prefill_stall_ms": 10000, "answers": [["a"]]})");
   const Session session = NewSession(script.model);

@@ -66,17 +66,17 @@ BOOST_AUTO_TEST_CASE(budget_below_the_floor_is_refused_with_the_number) {
 }
 
 BOOST_AUTO_TEST_CASE(sessions_are_charged_and_given_back) {
-  // 4,096 positions of 8 bytes each: the budget has room for exactly two sessions.
+  // 4,096 positions of 9 bytes each: the budget has room for exactly two sessions.
   const Scripted script(R"({"floor_bytes": 1000000, "answers": [["a"]]})");
   waste_open_options options = Sized<waste_open_options>();
-  options.budget_bytes = 1000000 + 32768;
+  options.budget_bytes = 1000000 + 36864;
   const Model model = Open(script.path(), &options);
   Session first = NewSession(model);
   const Session second = NewSession(model);
   waste_error error = NewError();
   waste_session* third = nullptr;
   BOOST_TEST(waste_session_create(model.get(), nullptr, &third, &error) == WASTE_ERR_RAM_BUDGET);
-  BOOST_TEST(error.needed_bytes == 1000000 + 2 * 32768);
+  BOOST_TEST(error.needed_bytes == 1000000 + 2 * 36864);
   first.reset();
   BOOST_TEST(waste_session_create(model.get(), nullptr, &third, &error) == 0);
   waste_free(third);
