@@ -7,7 +7,7 @@
 
 #include <cstring>
 #include <fstream>
-#include <thread>
+#include <future>
 
 #include "support/capi.h"
 
@@ -44,11 +44,13 @@ Behaviour BehaviourOf(const Model& model) {
   for (const char* question : kQuestions) behaviour.texts.push_back(Ask(session, question).text);
   behaviour.tokens = Tokens(session);
   waste_info info = Sized<waste_info>();
-  BOOST_REQUIRE(waste_model_info(model.get(), &info, nullptr) == 0);
+  Require(waste_model_info(model.get(), &info, nullptr) == 0, "no info");
   behaviour.logits.resize(static_cast<size_t>(info.vocab_size) * 3);
   const Session raw = NewSession(model);
-  BOOST_REQUIRE(waste_eval(raw.get(), behaviour.tokens.data(), 150, behaviour.logits.data(),
-                           info.vocab_size * 3, nullptr) == info.vocab_size * 3);
+  const int64_t floats = info.vocab_size * 3;
+  Require(waste_eval(raw.get(), behaviour.tokens.data(), 150, behaviour.logits.data(), floats,
+                     nullptr) == floats,
+          "no logits");
   return behaviour;
 }
 
@@ -139,11 +141,10 @@ BOOST_AUTO_TEST_CASE(every_instruction_set_gives_the_same_text) {
 BOOST_AUTO_TEST_CASE(sessions_in_company_say_what_they_say_alone) {
   const Model model = Open(MiniModel());
   const Behaviour expected = BehaviourOf(model);
-  std::vector<std::thread> threads;
-  std::vector<Behaviour> seen(4);
-  for (Behaviour& behaviour : seen) threads.emplace_back([&] { behaviour = BehaviourOf(model); });
-  for (std::thread& thread : threads) thread.join();
-  for (const Behaviour& behaviour : seen) BOOST_TEST((behaviour == expected));
+  std::vector<std::future<Behaviour>> sessions;
+  for (int i = 0; i < 4; ++i)
+    sessions.push_back(std::async(std::launch::async, [&] { return BehaviourOf(model); }));
+  for (auto& session : sessions) BOOST_TEST((session.get() == expected));
 }
 
 BOOST_AUTO_TEST_CASE(saved_session_continues_in_another_model_with_the_same_tokens) {

@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <fstream>
-#include <thread>
+#include <future>
 
 #include "support/capi.h"
 
@@ -196,15 +196,16 @@ BOOST_AUTO_TEST_CASE(eval_gives_logits_of_the_last_tokens) {
 BOOST_AUTO_TEST_CASE(sessions_of_two_models_run_in_four_threads) {
   const Scripted first(R"({"answers": [["first"]]})");
   const Scripted second(R"({"answers": [["second"]]})");
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i)
-    threads.emplace_back([&, i] {
-      const bool odd = i % 2 == 1;
-      const Session session = NewSession(odd ? second.model : first.model);
-      for (int k = 0; k < 50; ++k)
-        BOOST_TEST(Ask(session, "hi").text == (odd ? "second" : "first"));
-    });
-  for (std::thread& thread : threads) thread.join();
+  const auto wrong_answers = [&](bool odd) {
+    const Session session = NewSession(odd ? second.model : first.model);
+    int wrong = 0;
+    for (int i = 0; i < 50; ++i) wrong += Ask(session, "hi").text != (odd ? "second" : "first");
+    return wrong;
+  };
+  std::vector<std::future<int>> threads;
+  for (const bool odd : {false, true, false, true})
+    threads.push_back(std::async(std::launch::async, wrong_answers, odd));
+  for (auto& thread : threads) BOOST_TEST(thread.get() == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -11,15 +11,20 @@
 #include <unistd.h>
 #include <waste/waste.h>
 
-#include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace waste_test {
+
+// Ends the test with `message` unless `condition` holds.
+inline void Require(bool condition, const std::string& message) {
+  if (!condition) throw std::runtime_error(message);
+}
 
 struct Free {
   void operator()(void* object) const { waste_free(object); }
@@ -47,7 +52,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "waste-XXXXXX").string();
-    BOOST_REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    Require(mkdtemp(pattern.data()) != nullptr, "no temporary folder");
     path_ = pattern;
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -66,8 +71,7 @@ inline void WriteFile(const std::string& path, const std::string& text) {
 inline Model Open(const std::string& path, const waste_open_options* options = nullptr) {
   waste_error error = NewError();
   waste_model* model = nullptr;
-  BOOST_REQUIRE_MESSAGE(waste_open(path.c_str(), -1, options, &model, &error) == WASTE_OK,
-                        error.message);
+  Require(waste_open(path.c_str(), -1, options, &model, &error) == WASTE_OK, error.message);
   return Model(model);
 }
 
@@ -91,8 +95,7 @@ class Scripted {
 inline Session NewSession(const Model& model, const waste_session_options* options = nullptr) {
   waste_error error = NewError();
   waste_session* session = nullptr;
-  BOOST_REQUIRE_MESSAGE(waste_session_create(model.get(), options, &session, &error) == WASTE_OK,
-                        error.message);
+  Require(waste_session_create(model.get(), options, &session, &error) == WASTE_OK, error.message);
   return Session(session);
 }
 
@@ -100,9 +103,8 @@ inline Generation Generate(const Session& session, const char* prompt,
                            const waste_generation_options* options = nullptr) {
   waste_error error = NewError();
   waste_generation* generation = nullptr;
-  BOOST_REQUIRE_MESSAGE(
-      waste_generate(session.get(), prompt, -1, options, &generation, &error) == WASTE_OK,
-      error.message);
+  Require(waste_generate(session.get(), prompt, -1, options, &generation, &error) == WASTE_OK,
+          error.message);
   return Generation(generation);
 }
 
@@ -136,9 +138,10 @@ inline Answer Ask(const Session& session, const char* prompt,
 
 inline std::vector<int32_t> Tokens(const Session& session) {
   const int64_t count = waste_session_tokens(session.get(), nullptr, 0, nullptr);
-  BOOST_REQUIRE(count >= 0);
+  Require(count >= 0, "the session does not tell its tokens");
   std::vector<int32_t> tokens(static_cast<size_t>(count));
-  BOOST_REQUIRE(waste_session_tokens(session.get(), tokens.data(), count, nullptr) == count);
+  Require(waste_session_tokens(session.get(), tokens.data(), count, nullptr) == count,
+          "the session does not tell its tokens");
   return tokens;
 }
 
