@@ -10,6 +10,8 @@
 namespace waste {
 namespace {
 
+constexpr int64_t kScaleBytes = 2;  // an f16
+
 constexpr int64_t kMaxJsonBytes = int64_t{64} << 20;      // of one JSON file
 constexpr int64_t kMaxRankFileBytes = int64_t{64} << 20;  // Kimi's has 2.8 MB
 
@@ -141,20 +143,34 @@ Status Container::ReadTrunkPart(const TrunkEntry& entry, int64_t from,
   return trunk_->ReadAt(entry.offset + from, out);
 }
 
+int64_t Container::TrunkRowScratch(const TrunkEntry& entry) {
+  const int64_t scales =
+      IsQuantised(entry.format) ? kScaleBytes * TrunkRowGroups(entry.columns()) : 0;
+  return TrunkRowBytes(entry.format, entry.columns()) + scales;
+}
+
 Status Container::ReadTrunkRow(const TrunkEntry& entry, int64_t row, std::span<float> out) const {
+  std::vector<uint8_t> scratch(static_cast<size_t>(TrunkRowScratch(entry)));
+  return ReadTrunkRow(entry, row, scratch, out);
+}
+
+Status Container::ReadTrunkRow(const TrunkEntry& entry, int64_t row, std::span<uint8_t> scratch,
+                               std::span<float> out) const {
   WASTE_CHECK(static_cast<int64_t>(out.size()) == entry.columns());
+  WASTE_CHECK(static_cast<int64_t>(scratch.size()) >= TrunkRowScratch(entry));
   if (row < 0 || row >= entry.rows())
     return Failure(Code::kArgument, trunk_->path(), ": trunk tensor ", Quote(entry.name), " has ",
                    entry.rows(), " rows, asked for row ", row);
   const int64_t row_bytes = TrunkRowBytes(entry.format, entry.columns());
-  std::vector<uint8_t> payload(static_cast<size_t>(row_bytes));
+  const auto payload = scratch.first(static_cast<size_t>(row_bytes));
   WASTE_TRY(ReadTrunkPart(entry, row * row_bytes, payload));
 
-  std::vector<uint8_t> scales;
+  std::span<uint8_t> scales;
   if (IsQuantised(entry.format)) {
-    scales.resize(static_cast<size_t>(2 * TrunkRowGroups(entry.columns())));
+    const int64_t scale_bytes = kScaleBytes * TrunkRowGroups(entry.columns());
+    scales = scratch.subspan(payload.size(), static_cast<size_t>(scale_bytes));
     const int64_t scales_at = entry.scale_offset - entry.offset;
-    WASTE_TRY(ReadTrunkPart(entry, scales_at + row * static_cast<int64_t>(scales.size()), scales));
+    WASTE_TRY(ReadTrunkPart(entry, scales_at + row * scale_bytes, scales));
   }
   const TrunkMatrix matrix{.format = entry.format,
                            .rows = 1,

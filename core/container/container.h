@@ -59,8 +59,12 @@ class Container {
   Status ReadTrunk(const TrunkEntry& entry, std::span<uint8_t> out) const;
   // The part of them that starts `from` bytes after the tensor's offset.
   Status ReadTrunkPart(const TrunkEntry& entry, int64_t from, std::span<uint8_t> out) const;
-  // One row of a tensor, decoded: out is [columns]. Errors: kArgument (there is no such row), kIo.
+  // One row of a tensor, decoded: out is [columns]. `scratch` holds TrunkRowScratch(entry) bytes;
+  // the form without it allocates. Errors: kArgument (there is no such row), kIo.
+  Status ReadTrunkRow(const TrunkEntry& entry, int64_t row, std::span<uint8_t> scratch,
+                      std::span<float> out) const;
   Status ReadTrunkRow(const TrunkEntry& entry, int64_t row, std::span<float> out) const;
+  static int64_t TrunkRowScratch(const TrunkEntry& entry);  // payload and scales of one row
 
   // Tells the reader what shape experts have; must be called before records are read. Errors:
   // kCorrupt if some bank's records are not what this shape and the codec need.

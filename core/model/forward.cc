@@ -184,10 +184,13 @@ void Forward::Impl::Slice(std::span<const SessionRows> sessions) {
 
 Status Forward::Impl::Embed(std::span<const SessionRows> sessions) {
   float* row = s.x;
+  // No block runs yet, so its input is free: 64 rows of f32 hold one row of any format.
+  const std::span<uint8_t> scratch(reinterpret_cast<uint8_t*>(s.input),
+                                   static_cast<size_t>(kRows * config.hidden) * sizeof(float));
   for (const SessionRows& session : sessions) {
     for (const int32_t token : session.tokens) {
       WASTE_CHECK(token >= 0 && token < config.vocab);
-      WASTE_TRY(container.ReadTrunkRow(*weights.embedding, token,
+      WASTE_TRY(container.ReadTrunkRow(*weights.embedding, token, scratch,
                                        {row, static_cast<size_t>(config.hidden)}));
       row += config.hidden;
     }
