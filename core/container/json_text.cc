@@ -17,6 +17,8 @@ using Json = nlohmann::ordered_json;
 // Follows a parse without building anything, and stops it at the first thing we do not accept.
 class Checker : public nlohmann::json_sax<Json> {
  public:
+  explicit Checker(int64_t max_keys) : max_keys_(max_keys) {}
+
   const std::string& problem() const { return problem_; }
 
   bool null() override { return true; }
@@ -35,8 +37,8 @@ class Checker : public nlohmann::json_sax<Json> {
   bool key(string_t& name) override {
     std::unordered_set<std::string>& keys = keys_.back();
     if (!keys.insert(name).second) return Stop("the key " + Quote(name) + " stands twice");
-    if (static_cast<int64_t>(keys.size()) > kMaxJsonKeys)
-      return Stop("an object has more than " + std::to_string(kMaxJsonKeys) + " keys");
+    if (static_cast<int64_t>(keys.size()) > max_keys_)
+      return Stop("an object has more than " + std::to_string(max_keys_) + " keys");
     return true;
   }
 
@@ -63,6 +65,7 @@ class Checker : public nlohmann::json_sax<Json> {
     return false;
   }
 
+  const int64_t max_keys_;
   std::vector<std::unordered_set<std::string>> keys_;  // of the objects that are open
   std::string problem_;
 };
@@ -107,15 +110,20 @@ void Print(const Json& value, size_t depth, std::string& out) {
 
 }  // namespace
 
-Result<Json> ParseJsonText(std::string_view text, const std::string& path) {
+Status CheckJsonText(std::string_view text, const std::string& path, int64_t max_keys) {
   // The parser takes a NUL for the end of the text, and would not see what follows.
   const size_t nul = text.find('\0');
   if (nul != std::string_view::npos)
     return Failure(Code::kFormat, path, ": a NUL at byte ", nul, "; this is not JSON text");
-  Checker checker;
+  Checker checker(max_keys);
   if (!Json::sax_parse(text, &checker))
     return Failure(Code::kFormat, path, ": ", checker.problem(), "; the file has ", text.size(),
                    " bytes; copy it again");
+  return Status();
+}
+
+Result<Json> ParseJsonText(std::string_view text, const std::string& path) {
+  WASTE_TRY(CheckJsonText(text, path, kMaxJsonKeys));
   return Json::parse(text, nullptr, false);
 }
 

@@ -21,7 +21,11 @@ namespace waste {
 inline constexpr int64_t kMaxJsonDepth = 64;
 inline constexpr int64_t kMaxJsonKeys = 16384;  // of one object: they are searched one by one
 
-// Errors: kFormat, naming `path` and the byte where the text stops being acceptable JSON.
+// Whether `text` is JSON that we accept, with at most `max_keys` keys in one object; nothing is
+// built. Errors: kFormat, naming `path` and the byte where the text stops being acceptable.
+Status CheckJsonText(std::string_view text, const std::string& path, int64_t max_keys);
+
+// The text, checked for kMaxJsonKeys and parsed. Errors: those of CheckJsonText.
 Result<nlohmann::ordered_json> ParseJsonText(std::string_view text, const std::string& path);
 
 // `value` nests at most kMaxJsonDepth deep (it was parsed above, or written by us).
