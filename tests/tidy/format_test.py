@@ -15,7 +15,7 @@ def check(arguments, text=None):
 
 class Format(unittest.TestCase):
     def test_every_file_is_formatted(self):
-        names = [name for name in tree.files() if name.endswith(tree.CPP_SUFFIXES) and
+        names = [name for name, _ in tree.sources(tree.CPP_SUFFIXES) if
                  name != "capi/include/waste/waste.h"]  # aligned by hand: it is read as a page
         result = check(names)
         bad = sorted({line.split(":")[0] for line in result.stderr.splitlines()

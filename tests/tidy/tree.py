@@ -3,11 +3,18 @@
 track. A copy without git is walked instead, without its build folder.
 """
 import pathlib
+import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CPP_SUFFIXES = (".h", ".cc", ".c")
-SOURCE_SUFFIXES = CPP_SUFFIXES + (".py", ".sh")
+SOURCE_SUFFIXES = CPP_SUFFIXES + (".py", ".sh", ".i", ".java", ".cs", ".go", ".swift", ".kt")
+
+# What bindings/swig/generate.sh writes: SWIG's wrappers, and copies of the public header.
+WRITTEN_BY_SWIG = re.compile(
+    r"bindings/(java/src/generated/.*|csharp/src/Waste/Native/.*|\w+/native/waste_wrap\.c|"
+    r"go/internal/cwaste/(cwaste\.go|cwaste_wrap\.c|waste\.h|waste/waste\.h)|"
+    r"swift/Sources/(Waste/Generated/.*|CWaste/waste\.h))$")
 
 
 def files():
@@ -25,6 +32,7 @@ def files():
 
 
 def sources(suffixes=SOURCE_SUFFIXES):
-    """[(path, text)] of the source files."""
+    """[(path, text)] of the source files, without those that SWIG wrote."""
     return [(name, (ROOT / name).read_text(encoding="utf-8"))
-            for name in files() if name.endswith(suffixes)]
+            for name in files()
+            if name.endswith(suffixes) and not WRITTEN_BY_SWIG.match(name)]
