@@ -219,15 +219,20 @@ Result<ExpertHeader> Container::ParseHeader(int32_t layer, int32_t expert,
   return header;
 }
 
-Status Container::ReadRecord(int32_t layer, int32_t expert, std::span<uint8_t> out,
-                             bool verify) const {
+Status Container::CheckExpert(int32_t layer, int32_t expert) const {
   const auto entry = manifest_.layers.find(layer);
   if (entry == manifest_.layers.end())
     return Failure(Code::kArgument, folder_, ": layer ", layer, " has no experts");
   if (expert < 0 || expert >= entry->second.experts)
     return Failure(Code::kArgument, JoinPath(folder_, entry->second.file), ": bank ", layer,
                    " has ", entry->second.experts, " experts, asked for expert ", expert);
-  const int64_t size = entry->second.record_bytes();
+  return Status();
+}
+
+Status Container::ReadRecord(int32_t layer, int32_t expert, std::span<uint8_t> out,
+                             bool verify) const {
+  WASTE_TRY(CheckExpert(layer, expert));
+  const int64_t size = manifest_.layers.at(layer).record_bytes();
   WASTE_CHECK(static_cast<int64_t>(out.size()) >= size);
   const std::span<uint8_t> record = out.first(size);
   const File& bank = *banks_.at(layer);

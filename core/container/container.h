@@ -72,6 +72,8 @@ class Container {
   int64_t record_bytes() const;  // the largest of all banks; a multiple of 4096
   const ExpertLayout& expert_layout() const { return layout_; }  // after SetExpertDims
 
+  // Errors: kArgument (no such layer or expert), naming the bank.
+  Status CheckExpert(int32_t layer, int32_t expert) const;
   // Reads the record of one expert; `out` is page-aligned and holds record_bytes() of its layer.
   // With `verify`, its crc is checked too. Errors name bank and expert: kArgument (no such layer or
   // expert), kIo, kCorrupt, kFormat, kUnsupported.

@@ -3,7 +3,6 @@
 #include "stream/expert_cache.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <limits>
 #include <utility>
@@ -16,6 +15,24 @@ namespace waste {
 namespace {
 
 constexpr std::chrono::milliseconds kStopPoll{10};  // while all slots are leased
+
+// The experts of all layers are numbered through; the first number of each layer that has a bank.
+std::vector<int32_t> FirstNumbers(const Manifest& manifest) {
+  std::vector<int32_t> first;
+  int32_t next = 0;
+  for (const auto& [layer, entry] : manifest.layers) {
+    first.resize(static_cast<size_t>(layer) + 1, SlotTable::kNone);
+    first[layer] = next;
+    next += static_cast<int32_t>(entry.experts);
+  }
+  return first;
+}
+
+int64_t ExpertCount(const Manifest& manifest) {
+  int64_t count = 0;
+  for (const auto& [layer, entry] : manifest.layers) count += entry.experts;
+  return count;
+}
 
 }  // namespace
 
@@ -41,12 +58,11 @@ ExpertCache::ExpertCache(const Container& container, AlignedBuffer memory, int64
       max_leases_(max_leases),
       verify_(verify),
       memory_(std::move(memory)),
-      slots_(static_cast<size_t>(slot_count)),
-      buckets_(std::bit_ceil(2 * static_cast<size_t>(slot_count)), kNone),
-      used_slots_(slot_count),
+      first_number_(FirstNumbers(container.manifest())),
+      table_(ExpertCount(container.manifest()), slot_count),
       slot_limit_(slot_count) {
   leased_.reserve(static_cast<size_t>(max_leases));
-  for (int32_t slot = 0; slot < slot_count; ++slot) AddIdle(slot);
+  retired_.reserve(static_cast<size_t>(slot_count));
 }
 
 ExpertCache::~ExpertCache() = default;
@@ -58,17 +74,12 @@ ExpertCacheCounters ExpertCache::counters() const {
 
 void ExpertCache::LimitSlots(int64_t slot_count) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  slot_limit_ = std::clamp(slot_count, max_leases_, static_cast<int64_t>(slots_.size()));
-  while (used_slots_ > slot_limit_ && oldest_ != kNone) {
-    const int32_t slot = oldest_;
-    RemoveIdle(slot);
-    Retire(slot);
-  }
-  while (used_slots_ < slot_limit_) {
-    const int32_t slot = retired_;
-    retired_ = slots_[slot].older;
-    ++used_slots_;
-    AddIdle(slot);
+  slot_limit_ = std::clamp(slot_count, max_leases_, table_.slot_count());
+  const auto used = [this] { return table_.slot_count() - static_cast<int64_t>(retired_.size()); };
+  while (used() > slot_limit_ && table_.idle() > 0) Retire(table_.Take());
+  while (used() < slot_limit_) {
+    table_.Release(retired_.back());
+    retired_.pop_back();
   }
   released_.notify_all();
 }
@@ -77,6 +88,7 @@ Status ExpertCache::Acquire(int32_t layer, std::span<const int32_t> experts,
                             const std::function<bool()>& stop, std::vector<ExpertLease>& out) {
   WASTE_CHECK(out.empty());
   WASTE_CHECK(static_cast<int64_t>(experts.size()) <= max_leases_);
+  for (const int32_t expert : experts) WASTE_TRY(container_.CheckExpert(layer, expert));
   out.reserve(experts.size());
   const std::lock_guard<std::mutex> one_at_a_time(acquire_mutex_);
   leased_.assign(experts.size(), kNone);
@@ -91,12 +103,16 @@ Status ExpertCache::FillLeased(int32_t layer, std::span<const int32_t> experts,
                                const std::function<bool()>& stop) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    BeginStepAt(layer);
     for (size_t i = 0; i < experts.size(); ++i) {
-      const int32_t slot = Find(layer, experts[i]);
-      if (slot == kNone) continue;
-      Lease(slot);
-      leased_[i] = slot;
-      ++counters_.hits;
+      const int32_t number = NumberOf(layer, experts[i]);
+      const int32_t slot = table_.SlotOf(number);
+      if (slot != kNone) {
+        table_.Lease(slot);
+        leased_[i] = slot;
+        ++counters_.hits;
+      }
+      table_.Count(number);
     }
   }
   for (size_t i = 0; i < experts.size(); ++i) {
@@ -108,23 +124,20 @@ Status ExpertCache::FillLeased(int32_t layer, std::span<const int32_t> experts,
   return Status();
 }
 
-// The slot used least recently, emptied. Waits while other threads lease all of them.
+// The slot that is given up next, emptied. Waits while other threads lease all of them.
 Result<int32_t> ExpertCache::LeaseIdleSlot(const std::function<bool()>& stop) {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (oldest_ == kNone) {
+  while (table_.idle() == 0) {
     released_.wait_for(lock, kStopPoll);
-    if (oldest_ != kNone) break;
+    if (table_.idle() > 0) break;
     lock.unlock();
     if (stop && stop()) return Status(Code::kCancelled, "stopped while all slots were in use");
     lock.lock();
   }
-  const int32_t slot = oldest_;
-  Lease(slot);
-  Empty(slot);
-  return slot;
+  return table_.Take();
 }
 
-// Nobody else touches the slot meanwhile: it is leased and in no bucket.
+// Nobody else touches the slot meanwhile: it is leased and holds no expert.
 Status ExpertCache::Read(int32_t layer, int32_t expert, int32_t slot) {
   const std::span<uint8_t> record = RecordOf(layer, slot);
   const int64_t start = MonotonicMicros();
@@ -135,7 +148,7 @@ Status ExpertCache::Read(int32_t layer, int32_t expert, int32_t slot) {
   counters_.read_us += read_us;
   if (!status.ok()) return status;
   counters_.bytes_read += static_cast<int64_t>(record.size());
-  Fill(slot, layer, expert);
+  table_.Fill(slot, NumberOf(layer, expert));
   return status;
 }
 
@@ -147,7 +160,7 @@ Status ExpertCache::HandOut(int32_t layer, std::span<const int32_t> experts,
     if (!record.ok()) {
       out.clear();
       const std::lock_guard<std::mutex> lock(mutex_);
-      Empty(slot);  // the next one to ask reads it again
+      table_.Empty(slot);  // the next one to ask reads it again
       return record.status();
     }
     out.emplace_back(*record, [this, slot] { Release(slot); });
@@ -172,68 +185,24 @@ void ExpertCache::ReleaseAllLeased() {
 
 void ExpertCache::Release(int32_t slot) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (--slots_[slot].leases > 0) return;
-  if (used_slots_ > slot_limit_) return Retire(slot);
-  AddIdle(slot);
+  table_.Release(slot);
+  const int64_t used = table_.slot_count() - static_cast<int64_t>(retired_.size());
+  if (used > slot_limit_ && !table_.leased(slot)) Retire(table_.Take());
   released_.notify_one();
 }
 
-// Neighbouring experts must not share a bucket: multiply, and take the upper bits.
-int32_t* ExpertCache::BucketOf(int32_t layer, int32_t expert) {
-  const uint64_t key =
-      uint64_t{static_cast<uint32_t>(layer)} << 32 | uint64_t{static_cast<uint32_t>(expert)};
-  const int bits = std::countr_zero(buckets_.size());
-  return &buckets_[key * 0x9E3779B97F4A7C15u >> (64 - bits)];
+int32_t ExpertCache::NumberOf(int32_t layer, int32_t expert) const {
+  return first_number_[layer] + expert;
 }
 
-int32_t ExpertCache::Find(int32_t layer, int32_t expert) {
-  int32_t slot = *BucketOf(layer, expert);
-  while (slot != kNone && (slots_[slot].layer != layer || slots_[slot].expert != expert))
-    slot = slots_[slot].next_in_bucket;
-  return slot;
-}
-
-void ExpertCache::Lease(int32_t slot) {
-  if (slots_[slot].leases++ == 0) RemoveIdle(slot);
-}
-
-void ExpertCache::Fill(int32_t slot, int32_t layer, int32_t expert) {
-  int32_t* bucket = BucketOf(layer, expert);
-  Slot& s = slots_[slot];
-  s.full = true;
-  s.layer = layer;
-  s.expert = expert;
-  s.next_in_bucket = std::exchange(*bucket, slot);
-}
-
-void ExpertCache::Empty(int32_t slot) {
-  Slot& s = slots_[slot];
-  if (!s.full) return;
-  int32_t* link = BucketOf(s.layer, s.expert);
-  while (*link != slot) link = &slots_[*link].next_in_bucket;
-  *link = s.next_in_bucket;
-  s.full = false;
-}
-
-// A full slot was just used and is the newest; an empty one is the first to be taken.
-void ExpertCache::AddIdle(int32_t slot) {
-  Slot& s = slots_[slot];
-  s.older = s.full ? newest_ : kNone;
-  s.newer = s.full ? kNone : oldest_;
-  (s.older == kNone ? oldest_ : slots_[s.older].newer) = slot;
-  (s.newer == kNone ? newest_ : slots_[s.newer].older) = slot;
-}
-
-void ExpertCache::RemoveIdle(int32_t slot) {
-  const Slot& s = slots_[slot];
-  (s.older == kNone ? oldest_ : slots_[s.older].newer) = s.newer;
-  (s.newer == kNone ? newest_ : slots_[s.newer].older) = s.older;
+// A step goes through the layers in order: an earlier one, or the same again, begins the next step.
+void ExpertCache::BeginStepAt(int32_t layer) {
+  if (layer <= last_layer_) table_.BeginStep();
+  last_layer_ = layer;
 }
 
 void ExpertCache::Retire(int32_t slot) {
-  Empty(slot);
-  slots_[slot].older = std::exchange(retired_, slot);
-  --used_slots_;
+  retired_.push_back(slot);
   const int64_t slot_bytes = container_.record_bytes();
   DiscardPages(memory_.bytes().subspan(static_cast<size_t>(slot * slot_bytes),
                                        static_cast<size_t>(slot_bytes)));

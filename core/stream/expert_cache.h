@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Experts in a fixed number of slots: what is not in one is read from its bank, by the calling
-// thread, into the slot whose expert was used least recently. A leased slot is never evicted, and a
-// slot whose read failed is empty. The memory is slots times record, reserved once, and O(slots)
-// for the bookkeeping; a step allocates nothing. What a cache holds changes speed, never results.
-// Any thread may call Acquire (one reads at a time, the others wait) and may destroy leases. A
-// thread that waits for slots while it keeps leases of its own waits until `stop`.
+// thread, into the slot that the policy of SlotTable gives up. A leased slot is never given up, and
+// a slot whose read failed is empty. The memory is slots times record, reserved once, and a few
+// bytes for each expert and slot; a step allocates nothing. What a cache holds changes speed, never
+// results. Any thread may call Acquire (one reads at a time, the others wait) and may destroy
+// leases. A thread that waits for slots while it keeps leases of its own waits until `stop`.
 
 #ifndef WASTE_CORE_STREAM_EXPERT_CACHE_H_
 #define WASTE_CORE_STREAM_EXPERT_CACHE_H_
@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "container/container.h"
 #include "stream/expert_source.h"
+#include "stream/slot_table.h"
 
 namespace waste {
 
@@ -45,25 +46,14 @@ class ExpertCache : public ExpertSource {
                  std::vector<ExpertLease>& out) override;
 
   // Uses only `slot_count` slots from now on (held within max_leases and what Create was given) and
-  // gives the memory of the others back: at once of those least recently used, and of leased ones
-  // as their leases end.
+  // gives the memory of the others back: at once of those the policy gives up first, and of leased
+  // ones as their leases end.
   void LimitSlots(int64_t slot_count);
 
   ExpertCacheCounters counters() const;
 
  private:
-  static constexpr int32_t kNone = -1;
-
-  // A slot is leased, in the list of idle slots, or retired; it is in a bucket if it is full.
-  struct Slot {
-    bool full = false;
-    int32_t layer = 0;
-    int32_t expert = 0;
-    int32_t leases = 0;
-    int32_t next_in_bucket = kNone;
-    int32_t newer = kNone;  // neighbours in the idle list
-    int32_t older = kNone;  // or the next retired slot
-  };
+  static constexpr int32_t kNone = SlotTable::kNone;
 
   ExpertCache(const Container& container, AlignedBuffer memory, int64_t slot_count,
               int64_t max_leases, bool verify);
@@ -76,33 +66,26 @@ class ExpertCache : public ExpertSource {
   std::span<uint8_t> RecordOf(int32_t layer, int32_t slot);
   void Release(int32_t slot);
   void ReleaseAllLeased();
+  int32_t NumberOf(int32_t layer, int32_t expert) const;
 
-  // These are called with mutex_ held.
-  int32_t* BucketOf(int32_t layer, int32_t expert);
-  int32_t Find(int32_t layer, int32_t expert);
-  void Lease(int32_t slot);
-  void Fill(int32_t slot, int32_t layer, int32_t expert);
-  void Empty(int32_t slot);
-  void AddIdle(int32_t slot);
-  void RemoveIdle(int32_t slot);
+  // With mutex_ held.
+  void BeginStepAt(int32_t layer);
   void Retire(int32_t slot);
 
   const Container& container_;
   const int64_t max_leases_;
   const bool verify_;
-  AlignedBuffer memory_;  // [slots, record_bytes]
+  AlignedBuffer memory_;               // [slots, record_bytes]
+  std::vector<int32_t> first_number_;  // of each layer's experts in table_; kNone without a bank
 
   std::mutex acquire_mutex_;     // held through an Acquire, reads included; taken before mutex_
   std::vector<int32_t> leased_;  // slots of the Acquire that runs, in the order asked for
 
   mutable std::mutex mutex_;  // guards what follows; never held over a read
   std::condition_variable released_;
-  std::vector<Slot> slots_;
-  std::vector<int32_t> buckets_;  // first slot of each; a power of two of them
-  int32_t newest_ = kNone;        // idle list: empty slots are its oldest
-  int32_t oldest_ = kNone;
-  int32_t retired_ = kNone;  // first of the slots that are not used
-  int64_t used_slots_;
+  SlotTable table_;
+  int32_t last_layer_ = kNone;    // of the last Acquire
+  std::vector<int32_t> retired_;  // leased in table_ for good, until the limit is raised
   int64_t slot_limit_;
   ExpertCacheCounters counters_;
 };

@@ -48,7 +48,7 @@ def has_own_header(path, paths):
 
 def spdx_line(path, text):
     lines = text.split("\n")
-    at = 1 if lines[0].startswith("#!") else 0
+    at = 1 if lines[0].startswith(("#!", "// swift-tools-version")) else 0
     if at < len(lines) and SPDX in lines[at]:
         return []
     return [f"{path}:{at + 1}: no SPDX line"]
