@@ -132,9 +132,9 @@ class StateTimeline : public Timeline {
 // For a model whose layers are all dense: never asked for anything.
 class NoExperts : public ExpertSource {
  public:
-  int64_t max_leases() const override { return 0; }
-  Status Acquire(int32_t layer, std::span<const int32_t>, const std::function<bool()>&,
-                 std::vector<ExpertLease>&) override {
+  int64_t max_experts() const override { return 0; }
+  Status Fetch(int32_t layer, std::span<const int32_t>, const std::function<bool()>&,
+               const Use&) override {
     return Failure(Code::kCorrupt, "layer ", layer, " asks for experts, and the model has none");
   }
 };
@@ -167,7 +167,7 @@ class ContainerBackend : public Backend {
   ExpertCounters counters() const override {
     if (cache_ == nullptr) return {};
     const ExpertCacheCounters c = cache_->counters();
-    return {c.hits, c.misses, c.bytes_read, c.read_us};
+    return {c.hits, c.misses, c.bytes_read, c.wait_us};
   }
 
   void LimitCache(int64_t bytes) override {
@@ -219,8 +219,9 @@ Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
   WASTE_ASSIGN(pool_, ThreadPool::Create(prepared_.threads));
   WASTE_ASSIGN(weights_, Weights::Load(container(), config(), progress));
   if (plan().slot_count > 0) {
-    WASTE_ASSIGN(cache_, ExpertCache::Create(container(), plan().slot_count, staging_slots(),
-                                             options.verify));
+    WASTE_ASSIGN(cache_, ExpertCache::Create(container(), {.slot_count = plan().slot_count,
+                                                           .max_experts = staging_slots(),
+                                                           .verify = options.verify}));
     if (options.io != IoMode::kBuffered && !container().direct_io())
       progress.Log(container().folder() + ": the file system refuses direct reads of experts; " +
                    "they go through the page cache");

@@ -8,11 +8,12 @@
 #include <system_error>
 #include <utility>
 
-#include "base/check.h"
+#include "os/signals_blocked.h"
 
 namespace waste {
 
 Result<std::shared_ptr<Job>> Job::Start(Work work) {
+  const SignalsBlocked signals_blocked;
   try {
     return std::shared_ptr<Job>(new Job(std::move(work)));
   } catch (const std::system_error& error) {

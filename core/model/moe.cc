@@ -3,6 +3,7 @@
 #include "model/moe.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "model/primitives.h"
@@ -47,6 +48,7 @@ MoeScratch MoeScratch::Plan(Arena& arena, const ModelConfig& config, int64_t row
           .latent = arena.Floats(rows * moe.latent),
           .gathered = arena.Floats(slots * config.expert_outer()),
           .inner = arena.Floats(slots * moe.inner),
+          .down = arena.Floats(slots * config.expert_outer()),
           .y = arena.Floats(rows * config.expert_outer()),
           .shared_out = arena.Floats(moe.shared_experts > 0 ? rows * config.hidden : 0),
           .ffn = FfnScratch::Plan(arena, config, rows)};
@@ -55,25 +57,32 @@ MoeScratch MoeScratch::Plan(Arena& arena, const ModelConfig& config, int64_t row
 int64_t MoeScratch::ThreadBytes(const ModelConfig& config, int64_t rows) {
   Arena arena;
   arena.Floats(kIndexBlock * std::max(config.moe.inner, config.expert_outer()));
-  arena.Floats(rows * kIndexBlock);
+  arena.Floats(rows * kIndexBlock);  // of up
   return arena.peak_bytes();
 }
 
-// Some of the wanted experts, whose pairs fit the slots and whose records fit the leases.
+// Some of the wanted experts, whose pairs fit the slots and whose records fit one fetch.
 struct Moe::Group {
   std::span<const int32_t> experts;
   int64_t first_pair;  // of the first expert; its slot is 0
   int64_t pairs;
   int64_t rows_max;  // of an expert
+
+  int64_t SlotOf(const int32_t* first, int32_t expert) const { return first[expert] - first_pair; }
+};
+
+// What a layer's fetches share. The shared experts need no read, so they run behind the first ones.
+struct Moe::Fetching {
+  int32_t layer;
+  const MoeWeights& w;
+  Rows x;
+  const std::function<bool()>& stop;
 };
 
 Moe::Moe(Compute& compute, const ModelConfig& config, ExpertSource& source,
          const MoeScratch& scratch)
     : compute_(compute), config_(config), source_(source), s_(scratch) {
-  WASTE_CHECK(config.moe.experts == 0 || source.max_leases() >= 1);
-  // An expert in a group has at least one slot.
-  leases_.reserve(static_cast<size_t>(
-      std::min({source.max_leases(), config.moe.experts, MoeScratch::kMaxSlots})));
+  WASTE_CHECK(config.moe.experts == 0 || source.max_experts() >= 1);
 }
 
 Status Moe::Run(int64_t layer, const MoeWeights& w, Rows x, const std::function<bool()>& stop,
@@ -87,13 +96,10 @@ Status Moe::Run(int64_t layer, const MoeWeights& w, Rows x, const std::function<
   const Rows z = moe.latent > 0 ? Rows{s_.latent, moe.latent, x.count} : x;
   std::fill_n(s_.y, x.count * config_.expert_outer(), 0.0f);
   const int64_t wanted_count = SortPairs(x.count);
+  const Fetching fetching{static_cast<int32_t>(layer), w, x, stop};
   for (int64_t begin = 0; begin < wanted_count;) {
     const Group group = NextGroup(begin, wanted_count);
-    leases_.clear();
-    WASTE_TRY(source_.Acquire(static_cast<int32_t>(layer), group.experts, stop, leases_));
-    WASTE_CHECK(leases_.size() == group.experts.size());
-    RunGroup(group, z);
-    leases_.clear();
+    WASTE_TRY(RunGroup(fetching, group, z));
     begin += static_cast<int64_t>(group.experts.size());
   }
   Finish(w, x, out);
@@ -135,7 +141,7 @@ int64_t Moe::SortPairs(int64_t rows) {
 Moe::Group Moe::NextGroup(int64_t begin, int64_t wanted_count) const {
   const int64_t first_pair = s_.first[s_.wanted[begin]];
   int64_t end = begin, pairs = 0, rows_max = 0;
-  while (end < wanted_count && end - begin < source_.max_leases()) {
+  while (end < wanted_count && end - begin < source_.max_experts()) {
     const int64_t with_next = s_.first[s_.wanted[end] + 1] - first_pair;
     if (end > begin && with_next > MoeScratch::kMaxSlots) break;
     rows_max = std::max(rows_max, with_next - pairs);
@@ -145,38 +151,61 @@ Moe::Group Moe::NextGroup(int64_t begin, int64_t wanted_count) const {
   return {{s_.wanted + begin, static_cast<size_t>(end - begin)}, first_pair, pairs, rows_max};
 }
 
-void Moe::RunGroup(const Group& group, Rows z) {
+Status Moe::RunGroup(const Fetching& fetching, const Group& group, Rows z) {
   const int64_t outer = config_.expert_outer();
   compute_.Parallel(group.pairs, outer, [&](int64_t begin, int64_t end) {
     for (int64_t slot = begin; slot < end; ++slot)
       std::copy_n(z.row(s_.pair_row[group.first_pair + slot]), outer, s_.gathered + slot * outer);
   });
-  GateAndUp(group);
-  DownAndSum(group);
+  // One reference is what std::function holds without allocating.
+  struct State {
+    Moe& moe;
+    const Fetching& fetching;
+    const Group& group;
+    bool shared_is_due;
+    int64_t used = 0;
+  } state{*this, fetching, group, group.first_pair == 0 && config_.moe.shared_experts > 0};
+  const ExpertSource::Use use = [&state](std::span<const ArrivedExpert> arrived) {
+    Moe& moe = state.moe;
+    if (std::exchange(state.shared_is_due, false))
+      RunFfn(moe.compute_, moe.config_, state.fetching.w.shared, moe.s_.ffn, state.fetching.x,
+             moe.s_.shared_out);
+    moe.UseArrived(state.group, arrived);
+    state.used += static_cast<int64_t>(arrived.size());
+  };
+  WASTE_TRY(source_.Fetch(fetching.layer, group.experts, fetching.stop, use));
+  WASTE_CHECK(state.used == static_cast<int64_t>(group.experts.size()));
+  Sum(group);
+  return Status();
+}
+
+void Moe::UseArrived(const Group& group, std::span<const ArrivedExpert> arrived) {
+  if (arrived.empty()) return;
+  GateAndUp(group, arrived);
+  Down(group, arrived);
 }
 
 // inner = act(W_gate z, W_up z), a piece being 64 rows of one expert's matrices.
-void Moe::GateAndUp(const Group& group) {
+void Moe::GateAndUp(const Group& group, std::span<const ArrivedExpert> arrived) {
   const int64_t inner = config_.moe.inner, outer = config_.expert_outer();
   const int64_t blocks = CeilDivide(inner, kIndexBlock);
-  const int64_t items = static_cast<int64_t>(group.experts.size()) * blocks;
-  const int64_t work = 2 * kIndexBlock * outer * group.pairs * blocks / items;
-  compute_.Parallel(items, work, [&](int64_t begin, int64_t end) {
+  const int64_t work = 2 * kIndexBlock * outer * group.rows_max;
+  compute_.Parallel(std::ssize(arrived) * blocks, work, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute_);
     Arena arena(thread.memory());
     float* kernel_scratch = arena.Floats(kIndexBlock * outer);
     float* up = arena.Floats(group.rows_max * kIndexBlock);  // [rows, 64]
     for (int64_t item = begin; item < end; ++item) {
-      const ExpertRecord& record = leases_[item / blocks].record();
-      const int32_t expert = group.experts[item / blocks];
-      const int64_t slot = s_.first[expert] - group.first_pair;
+      const ArrivedExpert& one = arrived[item / blocks];
+      const int32_t expert = group.experts[one.index];
+      const int64_t slot = group.SlotOf(s_.first, expert);
       const int64_t rows = s_.first[expert + 1] - s_.first[expert];
       const int64_t r = item % blocks * kIndexBlock, n = std::min(inner - r, kIndexBlock);
       const float* input = s_.gathered + slot * outer;
       float* gate = s_.inner + slot * inner;
-      compute_.kernels.expert_rows(record.gate, r, r + n, input, outer, rows, gate, inner,
+      compute_.kernels.expert_rows(one.record.gate, r, r + n, input, outer, rows, gate, inner,
                                    kernel_scratch);
-      compute_.kernels.expert_rows(RowsOf(record.up, r, r + n), 0, n, input, outer, rows, up,
+      compute_.kernels.expert_rows(RowsOf(one.record.up, r, r + n), 0, n, input, outer, rows, up,
                                    kIndexBlock, kernel_scratch);
       for (int64_t i = 0; i < rows; ++i)
         Activate(config_, gate + i * inner + r, up + i * kIndexBlock, n);
@@ -184,29 +213,38 @@ void Moe::GateAndUp(const Group& group) {
   });
 }
 
-// y += weight W_down inner, a piece being 64 outputs of all experts: so each output is summed by
-// one thread, in the experts' order.
-void Moe::DownAndSum(const Group& group) {
+// down = W_down inner, a piece being 64 rows of one expert's matrix.
+void Moe::Down(const Group& group, std::span<const ArrivedExpert> arrived) {
   const int64_t inner = config_.moe.inner, outer = config_.expert_outer();
   const int64_t blocks = CeilDivide(outer, kIndexBlock);
-  const int64_t work = kIndexBlock * inner * group.pairs;
-  compute_.Parallel(blocks, work, [&](int64_t begin, int64_t end) {
+  const int64_t work = kIndexBlock * inner * group.rows_max;
+  compute_.Parallel(std::ssize(arrived) * blocks, work, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute_);
     Arena arena(thread.memory());
     float* kernel_scratch = arena.Floats(kIndexBlock * inner);
-    float* down = arena.Floats(group.rows_max * kIndexBlock);  // [rows, 64]
+    for (int64_t item = begin; item < end; ++item) {
+      const ArrivedExpert& one = arrived[item / blocks];
+      const int32_t expert = group.experts[one.index];
+      const int64_t slot = group.SlotOf(s_.first, expert);
+      const int64_t rows = s_.first[expert + 1] - s_.first[expert];
+      const int64_t r = item % blocks * kIndexBlock, n = std::min(outer - r, kIndexBlock);
+      compute_.kernels.expert_rows(one.record.down, r, r + n, s_.inner + slot * inner, inner, rows,
+                                   s_.down + slot * outer, outer, kernel_scratch);
+    }
+  });
+}
+
+// y += weight down, a piece being 64 outputs of all pairs: so each output is summed by one thread,
+// in the experts' order.
+void Moe::Sum(const Group& group) {
+  const int64_t outer = config_.expert_outer();
+  const int64_t blocks = CeilDivide(outer, kIndexBlock);
+  compute_.Parallel(blocks, kIndexBlock * group.pairs, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       const int64_t r = block * kIndexBlock, n = std::min(outer - r, kIndexBlock);
-      for (size_t i = 0; i < group.experts.size(); ++i) {
-        const int32_t expert = group.experts[i];
-        const int64_t first = s_.first[expert], rows = s_.first[expert + 1] - first;
-        const float* input = s_.inner + (first - group.first_pair) * inner;
-        compute_.kernels.expert_rows(RowsOf(leases_[i].record().down, r, r + n), 0, n, input, inner,
-                                     rows, down, kIndexBlock, kernel_scratch);
-        for (int64_t p = 0; p < rows; ++p)
-          compute_.kernels.axpy(s_.pair_weight[first + p], down + p * kIndexBlock,
-                                s_.y + s_.pair_row[first + p] * outer + r, n);
-      }
+      for (int64_t slot = 0; slot < group.pairs; ++slot)
+        compute_.kernels.axpy(s_.pair_weight[group.first_pair + slot], s_.down + slot * outer + r,
+                              s_.y + s_.pair_row[group.first_pair + slot] * outer + r, n);
     }
   });
 }
@@ -223,7 +261,6 @@ void Moe::Finish(const MoeWeights& w, Rows x, float* out) {
     std::copy_n(s_.y, x.count * hidden, out);
   }
   if (config_.moe.shared_experts == 0) return;
-  RunFfn(compute_, config_, w.shared, s_.ffn, x, s_.shared_out);
   compute_.kernels.axpy(1.0f, s_.shared_out, out, x.count * hidden);
 }
 

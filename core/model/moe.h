@@ -7,9 +7,10 @@
 //   z = W_down x, or x without a latent;  y = sum_j weight_j FFN_j(z), in ascending expert order
 //   out = W_up RMSNorm(y), or y without a latent;  out += FFN_shared(x)
 //
-// Every expert that some row chose is acquired once for all of them. The sum's order is that of the
-// experts' numbers whatever the batch, so that a row's result does not depend on its company. One
-// step at a time, on the step's threads.
+// Every expert that some row chose is fetched once for all of them, and computed as soon as it is
+// in memory, the shared experts first. The sum's order is that of the experts' numbers whatever the
+// batch and whenever they came, so that a row's result depends neither on its company nor on the
+// drive. One step at a time, on the step's threads.
 
 #ifndef WASTE_CORE_MODEL_MOE_H_
 #define WASTE_CORE_MODEL_MOE_H_
@@ -17,7 +18,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "base/status.h"
 #include "model/arena.h"
@@ -48,6 +48,7 @@ struct MoeScratch {
   float* latent;       // [rows, latent]
   float* gathered;     // [slots, outer]: inputs, an expert's rows together
   float* inner;        // [slots, moe inner]
+  float* down;         // [slots, outer]: outputs, not weighted
   float* y;            // [rows, outer]
   float* shared_out;   // [rows, hidden]
   FfnScratch ffn;
@@ -66,20 +67,21 @@ class Moe {
 
  private:
   struct Group;
-
+  struct Fetching;
   void Route(const MoeWeights& w, int64_t rows);
   int64_t SortPairs(int64_t rows);
   Group NextGroup(int64_t begin, int64_t wanted_count) const;
-  void RunGroup(const Group& group, Rows z);
-  void GateAndUp(const Group& group);
-  void DownAndSum(const Group& group);
+  Status RunGroup(const Fetching& fetching, const Group& group, Rows z);
+  void UseArrived(const Group& group, std::span<const ArrivedExpert> arrived);
+  void GateAndUp(const Group& group, std::span<const ArrivedExpert> arrived);
+  void Down(const Group& group, std::span<const ArrivedExpert> arrived);
+  void Sum(const Group& group);
   void Finish(const MoeWeights& w, Rows x, float* out);
 
   Compute& compute_;
   const ModelConfig& config_;
   ExpertSource& source_;
   MoeScratch s_;
-  std::vector<ExpertLease> leases_;
 };
 
 }  // namespace waste

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "os/signals_blocked.h"
 #include "os/system.h"
 
 namespace waste {
@@ -45,25 +46,6 @@ bool SpinUntil(const Done& done) {
   } while (MonotonicMicros() - start < kSpinMicros);
   return false;
 }
-
-// While it lives, threads that are started take no signals but those of their own faults: a host's
-// handlers do not run on our threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
-      sigdelset(&blocked, fault);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that the forward pass knows of streaming: it asks for some experts of a layer and gets
-// leases, whose records stay in memory until the lease is destroyed. Tests give it a source that
-// has every expert in memory.
+// All that the forward pass knows of streaming: it asks for some experts of a layer and is given
+// them as they come, those in memory first, the others while their reads complete. Tests give it a
+// source that has every expert in memory, and ones that fail.
 
 #ifndef WASTE_CORE_STREAM_EXPERT_SOURCE_H_
 #define WASTE_CORE_STREAM_EXPERT_SOURCE_H_
@@ -10,45 +10,35 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "base/status.h"
 #include "container/container.h"
 
 namespace waste {
 
-// Pins one expert's record. Move-only; unpins when destroyed. Must not outlive its source.
-class ExpertLease {
- public:
-  ExpertLease(const ExpertRecord& record, std::function<void()> release)
-      : record_(record), release_(std::move(release)) {}
-  ExpertLease(ExpertLease&& other) noexcept
-      : record_(other.record_), release_(std::exchange(other.release_, nullptr)) {}
-  ExpertLease& operator=(ExpertLease&&) = delete;
-  ~ExpertLease() {
-    if (release_) release_();
-  }
-
-  const ExpertRecord& record() const { return record_; }
-
- private:
-  ExpertRecord record_;
-  std::function<void()> release_;
+// An expert that is in memory now.
+struct ArrivedExpert {
+  int64_t index = 0;  // among those asked for
+  ExpertRecord record;
 };
 
 class ExpertSource {
  public:
+  // Called on the thread that fetches. What it is given stays in memory until it returns.
+  using Use = std::function<void(std::span<const ArrivedExpert>)>;
+
   virtual ~ExpertSource() = default;
 
-  // Most experts that one Acquire may ask for.
-  virtual int64_t max_leases() const = 0;
+  // Most experts that one Fetch may ask for.
+  virtual int64_t max_experts() const = 0;
 
-  // Appends one lease for each of `experts` (distinct, at most max_leases()) to `out`, which the
-  // caller has emptied, in the order asked for. Blocks while records are read. `stop`, polled
-  // between reads, ends it with kCancelled. Errors name bank and expert; then `out` is empty.
-  virtual Status Acquire(int32_t layer, std::span<const int32_t> experts,
-                         const std::function<bool()>& stop, std::vector<ExpertLease>& out) = 0;
+  // Hands each of `experts` (distinct, at most max_experts()) to `use` once, several at a time, in
+  // no fixed order. The first call of `use` comes when all reads are under way, with those experts
+  // that needed none, perhaps with none at all: work that needs no expert belongs there. `stop` is
+  // polled while reads are waited for, and ends the fetch with kCancelled. After an error, which
+  // names bank and expert, some experts may have been handed over and the others never are.
+  virtual Status Fetch(int32_t layer, std::span<const int32_t> experts,
+                       const std::function<bool()>& stop, const Use& use) = 0;
 };
 
 }  // namespace waste

@@ -121,9 +121,10 @@ Status Run(int argc, char** argv) {
   WASTE_ASSIGN(const std::unique_ptr<Weights> weights, Weights::Load(*container, config, progress));
   WASTE_ASSIGN(const Kernels* kernels, KernelsFor(options.isa));
   WASTE_ASSIGN(const std::unique_ptr<ThreadPool> pool, ThreadPool::Create(options.threads));
-  const int64_t leases = std::max<int64_t>(1, config.moe.top_k);
+  const int64_t most = std::max<int64_t>(1, config.moe.top_k);
   WASTE_ASSIGN(const std::unique_ptr<ExpertCache> experts,
-               ExpertCache::Create(*container, 4 * leases, leases, true));
+               ExpertCache::Create(*container,
+                                   {.slot_count = 4 * most, .max_experts = most, .verify = true}));
   WASTE_ASSIGN(const std::unique_ptr<Forward> forward,
                Forward::Create(config, *weights, *container, *kernels, *pool, *experts,
                                static_cast<int64_t>(tokens.size())));

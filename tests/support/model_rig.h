@@ -21,37 +21,52 @@
 
 namespace waste {
 
-// Every expert in memory, at most `most` in one call; call number `fail_at` fails.
-class CountedExperts : public ExpertSource {
+// Every expert in memory, at most `most` in one call; call number `fail_at` fails. With `scatter`,
+// they come in another order each time and a few at a time, the first time none.
+class ScatteredExperts : public ExpertSource {
  public:
-  CountedExperts(const Container& container, int64_t most) : resident_(container), most_(most) {}
+  ScatteredExperts(const Container& container, int64_t most, bool scatter)
+      : resident_(container), most_(most), scatter_(scatter) {}
 
-  int64_t max_leases() const override { return most_; }
+  int64_t max_experts() const override { return most_; }
 
-  Status Acquire(int32_t layer, std::span<const int32_t> experts, const std::function<bool()>& stop,
-                 std::vector<ExpertLease>& out) override {
+  Status Fetch(int32_t layer, std::span<const int32_t> experts, const std::function<bool()>& stop,
+               const Use& use) override {
     if (static_cast<int64_t>(experts.size()) > most_)
-      throw std::logic_error("more experts than leases were asked for");
+      throw std::logic_error("more experts than can be fetched at once were asked for");
     if (!std::is_sorted(experts.begin(), experts.end()))
       throw std::logic_error("experts were not asked for in ascending order");
     if (calls++ == fail_at) return Status(Code::kIo, "the drive was unplugged");
-    acquired += static_cast<int64_t>(experts.size());
-    return resident_.Acquire(layer, experts, stop, out);
+    fetched += static_cast<int64_t>(experts.size());
+    if (!scatter_) return resident_.Fetch(layer, experts, stop, use);
+    return resident_.Fetch(layer, experts, stop, [&](std::span<const ArrivedExpert> all) {
+      std::vector<ArrivedExpert> order(all.begin(), all.end());
+      std::shuffle(order.begin(), order.end(), random_);
+      use({});
+      for (size_t at = 0; at < order.size();) {
+        const size_t count = std::min<size_t>(1 + random_() % 3, order.size() - at);
+        use(std::span(order).subspan(at, count));
+        at += count;
+      }
+    });
   }
 
   int64_t calls = 0;
-  int64_t acquired = 0;
+  int64_t fetched = 0;
   int64_t fail_at = -1;
 
  private:
   ResidentExperts resident_;
   int64_t most_;
+  bool scatter_;
+  std::mt19937 random_{7};
 };
 
 struct RigOptions {
   int32_t threads = 1;
   Isa isa = Isa::kScalar;
-  int64_t max_leases = std::numeric_limits<int32_t>::max();
+  int64_t max_experts = std::numeric_limits<int32_t>::max();
+  bool scatter = false;
 };
 
 class ModelRig {
@@ -61,7 +76,7 @@ class ModelRig {
         config(Require(ParseModelConfig(container->manifest(), false))),
         weights(Require(Weights::Load(*container, config, progress))),
         pool(Require(ThreadPool::Create(options.threads))),
-        experts(*container, options.max_leases),
+        experts(*container, options.max_experts, options.scatter),
         forward(Require(Forward::Create(config, *weights, *container,
                                         *Require(KernelsFor(options.isa)), *pool, experts, 512))) {}
 
@@ -92,7 +107,7 @@ class ModelRig {
   ModelConfig config;
   std::unique_ptr<Weights> weights;
   std::unique_ptr<ThreadPool> pool;
-  CountedExperts experts;
+  ScatteredExperts experts;
   std::unique_ptr<Forward> forward;
 };
 

@@ -2,7 +2,7 @@
 //
 // An ExpertSource that holds every expert of a container in memory, so that a test of the forward
 // pass has no streaming in it. Records are checked, crc included, when it is made. Throws when they
-// are not sound. Leases need no release; any number of them.
+// are not sound. One thread at a time.
 
 #ifndef WASTE_TESTS_SUPPORT_RESIDENT_EXPERTS_H_
 #define WASTE_TESTS_SUPPORT_RESIDENT_EXPERTS_H_
@@ -25,20 +25,22 @@ class ResidentExperts : public ExpertSource {
  public:
   explicit ResidentExperts(const Container& container) {
     for (const auto& [layer, entry] : container.manifest().layers) {
+      arrived_.reserve(static_cast<size_t>(entry.experts));  // a fetch is to allocate nothing
       for (int64_t expert = 0; expert < entry.experts; ++expert) {
         Load(container, layer, static_cast<int32_t>(expert));
       }
     }
   }
 
-  int64_t max_leases() const override { return std::numeric_limits<int32_t>::max(); }
+  int64_t max_experts() const override { return std::numeric_limits<int32_t>::max(); }
 
-  Status Acquire(int32_t layer, std::span<const int32_t> experts, const std::function<bool()>& stop,
-                 std::vector<ExpertLease>& out) override {
+  Status Fetch(int32_t layer, std::span<const int32_t> experts, const std::function<bool()>& stop,
+               const Use& use) override {
     if (stop && stop()) return Status(Code::kCancelled, "asked to stop");
-    for (const int32_t expert : experts) {
-      out.emplace_back(records_.at({layer, expert}), nullptr);
-    }
+    arrived_.clear();
+    for (size_t i = 0; i < experts.size(); ++i)
+      arrived_.push_back({static_cast<int64_t>(i), records_.at({layer, experts[i]})});
+    use(arrived_);
     return Status();
   }
 
@@ -57,6 +59,7 @@ class ResidentExperts : public ExpertSource {
 
   std::vector<AlignedBuffer> memory_;
   std::map<std::pair<int32_t, int32_t>, ExpertRecord> records_;
+  std::vector<ArrivedExpert> arrived_;
 };
 
 }  // namespace waste

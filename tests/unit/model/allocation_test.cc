@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(no_step_allocates) {
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
     const TinyModel model(options);
     for (const int32_t threads : {1, 3}) {
-      ModelRig rig(model, {.threads = threads, .max_leases = 4});
+      ModelRig rig(model, {.threads = threads, .max_experts = 4});
       const auto state = rig.NewState();
       const auto tokens = RandomTokens(100, rig.config.vocab, 1);
       std::vector<float> logits(static_cast<size_t>(rig.config.vocab));

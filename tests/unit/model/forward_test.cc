@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(steps_of_fewer_rows_than_a_chunk_give_the_bits_of_single_ro
   }
 }
 
-BOOST_AUTO_TEST_CASE(threads_and_leases_change_no_bit) {
+BOOST_AUTO_TEST_CASE(threads_and_the_order_of_arrival_change_no_bit) {
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
     const TinyModel model(options);
     for (const int64_t chunk : {1, 5, 64}) {
@@ -166,9 +166,11 @@ BOOST_AUTO_TEST_CASE(threads_and_leases_change_no_bit) {
       const auto tokens = RandomTokens(chunk == 64 ? 70 : 23, alone.config.vocab, 11);
       const auto expected = alone.RunAlone(tokens, chunk);
       for (int32_t threads = 1; threads <= 4; ++threads) {
-        for (const int64_t leases : {1, 1000}) {
-          ModelRig rig(model, {.threads = threads, .isa = Isa::kBest, .max_leases = leases});
-          BOOST_TEST_CONTEXT(threads << " threads, " << leases << " leases, chunk " << chunk) {
+        for (const int64_t most : {1, 1000}) {
+          ModelRig rig(
+              model,
+              {.threads = threads, .isa = Isa::kBest, .max_experts = most, .scatter = most > 1});
+          BOOST_TEST_CONTEXT(threads << " threads, " << most << " at a time, chunk " << chunk) {
             BOOST_TEST(rig.RunAlone(tokens, chunk) == expected);
           }
         }
@@ -223,13 +225,13 @@ BOOST_AUTO_TEST_CASE(only_the_logits_asked_for_are_written_and_they_are_the_last
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_expert_is_acquired_once_for_all_rows_of_a_step) {
+BOOST_AUTO_TEST_CASE(each_expert_is_fetched_once_for_all_rows_of_a_step) {
   const TinyModel model(TinyK3());
   ModelRig rig(model);
   rig.RunAlone(RandomTokens(64, rig.config.vocab, 13), 64);
   const int64_t moe_layers = rig.config.layers - rig.config.first_moe_layer;
   BOOST_TEST(rig.experts.calls == moe_layers);
-  BOOST_TEST(rig.experts.acquired <= moe_layers * rig.config.moe.experts);
+  BOOST_TEST(rig.experts.fetched <= moe_layers * rig.config.moe.experts);
 }
 
 // Each way of failing in the middle, at each place where it can: the state is as before, and the
@@ -237,7 +239,7 @@ BOOST_AUTO_TEST_CASE(each_expert_is_acquired_once_for_all_rows_of_a_step) {
 BOOST_AUTO_TEST_CASE(failed_or_cancelled_step_leaves_no_trace) {
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
     const TinyModel model(options);
-    ModelRig rig(model, {.max_leases = 2});
+    ModelRig rig(model, {.max_experts = 2});
     const auto tokens = RandomTokens(60, rig.config.vocab, 14);
     const auto first = std::span(tokens).first(25), second = std::span(tokens).subspan(25);
     const auto state = rig.NewState(), untouched = rig.NewState();
