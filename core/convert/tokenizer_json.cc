@@ -13,6 +13,7 @@
 #include "container/json_text.h"
 #include "convert/large_json.h"
 #include "tokenizer/pretokenizer.h"
+#include "tokenizer/rank_file.h"
 #include "tokenizer/tokenizer.h"
 
 namespace waste {
@@ -68,19 +69,6 @@ std::optional<std::string> FromByteAlphabet(std::string_view text) {
     text.remove_prefix(static_cast<size_t>(step.size));
   }
   return bytes;
-}
-
-std::string Base64(std::string_view bytes) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t size = std::min<size_t>(3, bytes.size() - i);
-    uint32_t bits = 0;
-    for (size_t j = 0; j < 3; ++j)
-      bits = bits << 8 | (j < size ? static_cast<uint8_t>(bytes[i + j]) : 0u);
-    for (size_t j = 0; j < 4; ++j) text += j <= size ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
-  }
-  return text;
 }
 
 // Splitting by the Kimi pattern, then bytes to the alphabet, and nothing else.
@@ -308,9 +296,7 @@ Result<TokenizerJson> ParseTokenizerJson(std::string_view text, const std::strin
   WASTE_ASSIGN(result.specials, ParseAddedTokens(root, path));
   WASTE_ASSIGN(const std::vector<std::string> tokens,
                ParseVocabulary(*model, result.specials, path));
-  std::string rank_file;
-  for (size_t id = 0; id < tokens.size(); ++id)
-    rank_file += Base64(tokens[id]) + " " + std::to_string(id) + "\n";
+  const std::string rank_file = PrintRankFile(tokens);
   result.rank_file.assign(rank_file.begin(), rank_file.end());
 
   // The rank file's own parser sees to it that every single byte is a token.

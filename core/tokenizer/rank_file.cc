@@ -2,6 +2,7 @@
 
 #include "tokenizer/rank_file.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -96,6 +97,19 @@ Status CheckSingleBytes(const RankedTokens& tokens, const std::string& name) {
   return Status();
 }
 
+std::string Base64(std::string_view bytes) {
+  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t size = std::min<size_t>(3, bytes.size() - i);
+    uint32_t bits = 0;
+    for (size_t j = 0; j < 3; ++j)
+      bits = bits << 8 | (j < size ? static_cast<uint8_t>(bytes[i + j]) : 0u);
+    for (size_t j = 0; j < 4; ++j) text += j <= size ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<RankedTokens> ParseRankFile(std::span<const uint8_t> file, const std::string& name) {
@@ -128,6 +142,13 @@ Result<RankedTokens> ParseRankFile(std::span<const uint8_t> file, const std::str
   }
   WASTE_TRY(CheckSingleBytes(tokens, name));
   return tokens;
+}
+
+std::string PrintRankFile(const std::vector<std::string>& tokens) {
+  std::string file;
+  for (size_t rank = 0; rank < tokens.size(); ++rank)
+    file.append(Base64(tokens[rank])).append(" ").append(std::to_string(rank)).append("\n");
+  return file;
 }
 
 }  // namespace waste

@@ -37,6 +37,9 @@ struct RankedTokens {
 // line's number.
 Result<RankedTokens> ParseRankFile(std::span<const uint8_t> file, const std::string& name);
 
+// The file of these tokens, each at the rank of its place.
+std::string PrintRankFile(const std::vector<std::string>& tokens);
+
 }  // namespace waste
 
 #endif  // WASTE_CORE_TOKENIZER_RANK_FILE_H_

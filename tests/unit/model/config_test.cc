@@ -20,8 +20,8 @@ using Json = nlohmann::ordered_json;
 Manifest ManifestOf(const TinyModelOptions& options) {
   Manifest manifest;
   manifest.arch = options.k3 ? "kimi-k3" : "kimi-linear";
-  manifest.tensor_prefix = TinyPrefix(options);
-  manifest.config = TinyConfig(options);
+  manifest.tensor_prefix = options.prefix();
+  manifest.config = SyntheticConfig(options);
   manifest.has_experts = true;
   for (int64_t layer = options.first_moe_layer; layer < options.layers; ++layer)
     manifest.layers[static_cast<int32_t>(layer)] = {

@@ -16,7 +16,7 @@ namespace {
 ModelConfig ConfigOf(const TinyModelOptions& options) {
   Manifest manifest;
   manifest.arch = "kimi-k3";
-  manifest.config = TinyConfig(options);
+  manifest.config = SyntheticConfig(options);
   for (int64_t layer = options.first_moe_layer; layer < options.layers; ++layer)
     manifest.layers[static_cast<int32_t>(layer)].experts = options.experts;
   return Require(ParseModelConfig(manifest, false));
