@@ -1,0 +1,3 @@
+module github.com/libwaste/waste/bindings/go
+
+go 1.19
