@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One conversation. A class over a serial queue rather than an actor: an actor would let a second
+// answer wait in line where it should be told `busy` at once, and what must work while a call
+// blocks (cancel, statistics, isResponding) needs no turn. Every call that may take long runs on
+// the session's queue.
+
+import CWaste
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// One conversation with a model, or one text that a model continues. One answer at a time: a
+/// second one throws `busy` and leaves the first alone, and so does everything else here that would
+/// change the session meanwhile. All members may be used from any task and thread. Keeps its model
+/// alive; freed when the last reference goes, or by `close`.
+public final class WasteSession: Sendable {
+  /// The model that answers.
+  public let model: WasteModel
+  let owner: Owner
+  let queue = WorkQueue("session")
+  private let current = Protected<Answer?>(nil)
+
+  init(_ pointer: OpaquePointer, model: WasteModel) {
+    self.model = model
+    owner = Owner(pointer, name: "session")
+  }
+
+  deinit { model.forget(ObjectIdentifier(self)) }
+
+  // MARK: - Answers
+
+  /// Asks, and waits for the whole answer. Without a prompt the model gets the floor after messages
+  /// that were added, or goes on with an answer that was cut short.
+  ///
+  /// Cancelling the task, or `cancel`, throws `CancellationError`; what was generated until then
+  /// stays in the session, and `rewind(to:)` takes it back.
+  /// Throws `contextFull`, `argument`, `unsupported`, `busy`, `closed`, and what a read of experts
+  /// may throw: `io`, `corrupt`.
+  public func respond(
+    to prompt: String? = nil, options: GenerationOptions = GenerationOptions()
+  ) async throws -> Response {
+    try await streamResponse(to: prompt, options: options).collect()
+  }
+
+  /// Asks, and hands the answer over piece by piece, as fast as they are read: nothing is asked for
+  /// before the first piece is wanted, and nothing runs ahead. Errors are those of `respond`,
+  /// thrown where the stream is read.
+  public func streamResponse(
+    to prompt: String? = nil, options: GenerationOptions = GenerationOptions()
+  ) -> ResponseStream {
+    ResponseStream(answer: Answer(self, prompt: prompt, options: options))
+  }
+
+  /// Whether an answer is in progress.
+  public var isResponding: Bool { current.withLock { $0 != nil } }
+
+  /// Stops the answer in progress, if there is one: its reader gets the piece that is ready, then
+  /// `CancellationError`. Returns at once; the stop comes within a layer or one read.
+  public func cancel() { current.withLock { $0 }?.cancel() }
+
+  // MARK: - The conversation
+
+  /// Adds a whole message. It costs nothing until an answer is wanted.
+  /// Throws `contextFull`, `argument`, `unsupported` (no chat format), `busy`, `closed`.
+  public func addMessage(_ text: String, role: Role) async throws {
+    try await run { [self] () throws(WasteError) in try addAtOnce(text, role: role) }
+  }
+
+  /// The tokens that the session holds. Throws `closed`.
+  public var tokens: [TokenID] {
+    get async throws {
+      let guess = try statistics.position
+      return try await queue.run { [owner] () throws(WasteError) in
+        let held = try owner.enter()
+        return try fetchArray(guess: guess) { tokens, error in
+          held.use { Raw.sessionTokens($0, tokens: tokens, error: error) }
+        }
+      }
+    }
+  }
+
+  /// Work, memory and position of this session; also while it answers. Throws `closed`.
+  public var statistics: Statistics {
+    get throws(WasteError) {
+      var raw = waste_stats.sized()
+      _ = try owner.call { Raw.sessionStats($0, out: &raw, error: $1) }
+      return Statistics(raw)
+    }
+  }
+
+  /// How many tokens the session holds. Throws `closed`.
+  public var position: Int { get throws(WasteError) { try statistics.position } }
+
+  /// Forgets everything, the instructions too. Throws `busy`, `closed`.
+  public func reset() async throws {
+    try await run { [owner] () throws(WasteError) in
+      _ = try owner.call { Raw.sessionReset($0, error: $1) }
+    }
+  }
+
+  /// Goes back to the first `position` tokens. Some may have to run again with the next answer.
+  /// Throws `argument`, `busy`, `closed`.
+  public func rewind(to position: Int) async throws {
+    try await run { [owner] () throws(WasteError) in
+      _ = try owner.call { Raw.sessionRewind($0, position: Int64(position), error: $1) }
+    }
+  }
+
+  /// A second session that holds the same. Throws `ramBudget`, `noMemory`, `busy`, `closed`.
+  public func fork() async throws -> WasteSession {
+    try await run { [self] () throws(WasteError) in
+      let held = try owner.enter()
+      let copy = try create { out, error in
+        held.use { Raw.sessionFork($0, out: out, error: error) }
+      }
+      return try model.adopt(copy)
+    }
+  }
+
+  /// Writes tokens and state to a file. Throws `io`, `busy`, `closed`.
+  public func save(to file: URL) async throws {
+    let path = try FilePath(file)
+    try await run { [owner] () throws(WasteError) in
+      _ = try owner.call { session, error in
+        path.use { Raw.sessionSave(session, path: $0, error: error) }
+      }
+    }
+  }
+
+  /// Reads such a file back in place of what the session holds. One that is damaged, of another
+  /// model or too long changes nothing. Throws `io`, `format`, `corrupt`, `version`, `contextFull`,
+  /// `busy`, `closed`.
+  public func load(from file: URL) async throws {
+    let path = try FilePath(file)
+    try await run { [owner] () throws(WasteError) in
+      _ = try owner.call { session, error in
+        path.use { Raw.sessionLoad(session, path: $0, error: error) }
+      }
+    }
+  }
+
+  /// Runs tokens through the model and returns the logits of the last `rows` of them. It cannot be
+  /// interrupted. On failure the session forgets these tokens again.
+  /// Throws `contextFull`, `argument`, `io`, `corrupt`, `busy`, `closed`.
+  @discardableResult
+  public func eval(_ tokens: [TokenID], logitRows rows: Int = 0) async throws -> Logits {
+    let vocabulary = try model.info.vocabularySize
+    guard (0...tokens.count).contains(rows) else {
+      throw WasteError.argument("logitRows is \(rows); it may be 0 to the \(tokens.count) tokens")
+    }
+    return try await run { [owner] () throws(WasteError) in
+      let held = try owner.enter()
+      let values: [Float] = try fetchArray(guess: rows * vocabulary) { logits, error in
+        tokens.withUnsafeBufferPointer { tokens in
+          held.use { Raw.eval($0, tokens: tokens, logits: logits, error: error) }
+        }
+      }
+      return Logits(vocabularySize: vocabulary, values: values)
+    }
+  }
+
+  /// Whether `close` of this session or its model was called.
+  public var isClosed: Bool { !owner.isOpen }
+
+  /// Cancels the answer in progress, waits for calls that are inside (a second at most) and frees
+  /// the memory. Later uses throw `closed`. Does no harm twice, from any task.
+  public func close() async {
+    shut()
+    await WorkQueue.drain([queue])
+  }
+
+  // MARK: - Inside
+
+  /// Marks the session closed and stops its answer, whose end then happens on the queue.
+  func shut() {
+    owner.close()
+    guard let answer = current.withLock({ $0 }) else { return }
+    answer.cancel()
+    queue.post { answer.end(.cancelled, failure: CancellationError()) }
+  }
+
+  /// Makes `answer` the one in progress, before its first call.
+  func claim(_ answer: Answer) throws(WasteError) {
+    guard owner.isOpen else { throw .closed("the session is closed") }
+    let isCurrent = current.withLock { held in
+      if held == nil { held = answer }
+      return held === answer
+    }
+    guard isCurrent else { throw busy }
+    // A close between the two lines above has not seen this answer.
+    if !owner.isOpen { answer.cancel() }
+  }
+
+  func release(_ answer: Answer) {
+    _ = current.withLock { held -> Answer? in
+      guard held === answer else { return nil }
+      defer { held = nil }
+      return held
+    }
+  }
+
+  func addAtOnce(_ text: String, role: Role) throws(WasteError) {
+    _ = try owner.call { session, error in
+      withText(text) {
+        Raw.sessionAddMessage(session, role: role.raw.rawValue, text: $0, error: error)
+      }
+    }
+  }
+
+  private var busy: WasteError {
+    .busy("an answer of this session is in progress; finish, cancel or drop it first")
+  }
+
+  /// Runs what needs the session to itself. Says `busy` at once, not behind the call in progress.
+  private func run<Success: Sendable>(
+    _ body: @escaping @Sendable () throws(WasteError) -> Success
+  ) async throws -> Success {
+    try Task.checkCancellation()
+    if isResponding { throw busy }
+    return try await queue.run { () throws(WasteError) in try body() }
+  }
+}
