@@ -94,8 +94,8 @@ build() {
   local log=$results/bindings.$1.build.log
   say "building build/$1"
   cmake --preset "$1" -DWASTE_BINDINGS=ON > "$log" 2>&1 &&
-    cmake --build "build/$1" -j "$jobs" --target waste waste_jni waste_csharp waste_static \
-      ${2:+"$2"} >> "$log" 2>&1 && return 0
+    cmake --build "build/$1" -j "$jobs" --target libwaste.so libwaste_jni.so libwaste_csharp.so \
+      waste_static ${2:+"$2"} >> "$log" 2>&1 && return 0
   grep -E 'error|FAILED' "$log" | head -n 40 || tail -n 40 "$log"
   record build "$1" failed
   return 1
