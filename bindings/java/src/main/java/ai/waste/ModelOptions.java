@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a model is opened: waste_open_options. The order of the enums is that of the C API's numbers,
+// which a test compares.
+
+package ai.waste;
+
+import java.util.Objects;
+
+/** How a model is opened. Immutable. */
+public final class ModelOptions {
+  /** How expert records are read. */
+  public enum Io {
+    /** Direct where the drive allows it. */
+    AUTO,
+    /** Past the system's page cache. */
+    DIRECT,
+    /** Through the system's page cache. */
+    BUFFERED
+  }
+
+  /** How numbers are computed. */
+  public enum Arithmetic {
+    /** In this version the same as exact. */
+    FAST,
+    /** 32-bit floats over dequantised weights. */
+    EXACT
+  }
+
+  /** Instruction sets. Asking for one that the machine lacks is {@link Status#UNSUPPORTED}. */
+  public enum InstructionSet {
+    /** The best that the machine has. */
+    BEST,
+    /** Plain code. */
+    SCALAR,
+    /** x86-64 with AVX2. */
+    AVX2,
+    /** x86-64 with AVX-512. */
+    AVX512,
+    /** Arm. */
+    NEON;
+
+    static InstructionSet of(int code) {
+      return code >= 0 && code < values().length ? values()[code] : BEST;
+    }
+  }
+
+  private static final int LOOKAHEAD_DEFAULT = 0;
+  private static final int LOOKAHEAD_OFF = 2;
+
+  private final Builder set;
+
+  private ModelOptions(Builder set) {
+    this.set = set;
+  }
+
+  /** All defaults, to be changed. */
+  public static Builder builder() {
+    return new Builder();
+  }
+
+  /** All defaults. */
+  public static ModelOptions defaults() {
+    return builder().build();
+  }
+
+  /** These options, to be changed. */
+  public Builder toBuilder() {
+    return new Builder(set);
+  }
+
+  /** The struct that crosses; the caller deletes it. */
+  waste_open_options toNative() {
+    final waste_open_options made = new waste_open_options();
+    made.setThreads(set.threads);
+    made.setBudget_bytes(set.ramBudget);
+    made.setContext(set.contextTokens);
+    made.setIo(set.io.ordinal());
+    made.setVerify(set.verify ? 1 : 0);
+    made.setLookahead(set.lookahead ? LOOKAHEAD_DEFAULT : LOOKAHEAD_OFF);
+    made.setArithmetic(set.arithmetic.ordinal());
+    made.setIsa(set.instructionSet.ordinal());
+    return made;
+  }
+
+  /** Sets options one by one. For one thread. */
+  public static final class Builder {
+    private int threads;
+    private long ramBudget;
+    private long contextTokens;
+    private Io io = Io.AUTO;
+    private boolean verify;
+    private boolean lookahead = true;
+    private Arithmetic arithmetic = Arithmetic.FAST;
+    private InstructionSet instructionSet = InstructionSet.BEST;
+
+    private Builder() {}
+
+    private Builder(Builder from) {
+      threads = from.threads;
+      ramBudget = from.ramBudget;
+      contextTokens = from.contextTokens;
+      io = from.io;
+      verify = from.verify;
+      lookahead = from.lookahead;
+      arithmetic = from.arithmetic;
+      instructionSet = from.instructionSet;
+    }
+
+    /** Threads that work; 0 (the default) is one for each core granted to this process. */
+    public Builder threads(int value) {
+      Check.that(value >= 0, "threads", value);
+      threads = value;
+      return this;
+    }
+
+    /** Bytes for everything of this model; 0 (the default) is automatic, see {@link MemoryPlan}. */
+    public Builder ramBudget(long value) {
+      Check.that(value >= 0, "ramBudget", value);
+      ramBudget = value;
+      return this;
+    }
+
+    /** Positions that a session may hold; 0 (the default) is the model's maximum, at most 8192. */
+    public Builder contextTokens(long value) {
+      Check.that(value >= 0, "contextTokens", value);
+      contextTokens = value;
+      return this;
+    }
+
+    /** How expert records are read. */
+    public Builder io(Io value) {
+      io = Objects.requireNonNull(value);
+      return this;
+    }
+
+    /** Whether the checksum of every record that is read is checked; otherwise only headers are. */
+    public Builder verify(boolean value) {
+      verify = value;
+      return this;
+    }
+
+    /** Whether experts are read ahead of the router (the default); no effect in this version. */
+    public Builder lookahead(boolean value) {
+      lookahead = value;
+      return this;
+    }
+
+    /** How numbers are computed. */
+    public Builder arithmetic(Arithmetic value) {
+      arithmetic = Objects.requireNonNull(value);
+      return this;
+    }
+
+    /** The instruction set to use. */
+    public Builder instructionSet(InstructionSet value) {
+      instructionSet = Objects.requireNonNull(value);
+      return this;
+    }
+
+    /** Memory for everything of this model. */
+    public Builder ramBudget(DataSize value) {
+      return ramBudget(value.toBytes());
+    }
+
+    /** The options as they are now; the builder may be used on. */
+    public ModelOptions build() {
+      return new ModelOptions(new Builder(this));
+    }
+  }
+}
