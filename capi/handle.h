@@ -74,12 +74,48 @@ struct waste_model final : waste::Object {
   std::shared_ptr<waste::Model> model;
 };
 
+namespace waste {
+
+// Stops the waste_eval that runs on a session, if one does; other calls are short or have a
+// generation to be cancelled.
+class EvalStop {
+ public:
+  // While it lives, an eval runs.
+  class Running {
+   public:
+    explicit Running(EvalStop& stop) : stop_(stop) {
+      stop_.asked_ = false;
+      stop_.running_ = true;
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { stop_.running_ = false; }
+    bool stopped() const { return stop_.asked_ || stop_.forever_; }
+
+   private:
+    EvalStop& stop_;
+  };
+
+  void Current() {
+    if (running_) asked_ = true;
+  }
+  void Forever() { forever_ = true; }  // the session was freed
+
+ private:
+  std::atomic<bool> running_{false};
+  std::atomic<bool> asked_{false};
+  std::atomic<bool> forever_{false};
+};
+
+}  // namespace waste
+
 struct waste_session final : waste::Object {
   static constexpr waste::Kind kKind = waste::Kind::kSession;
   static constexpr const char* kName = "session";
   explicit waste_session(std::shared_ptr<waste::Session> s)
       : Object(kKind), session(std::move(s)) {}
   std::shared_ptr<waste::Session> session;
+  waste::EvalStop stop;
 };
 
 struct waste_generation final : waste::Object {

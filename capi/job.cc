@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long work as an object: open, convert, verify; and the log lines of models and jobs.
+// Long work as an object: open, convert, synthesize, verify; and the log lines of models and jobs.
 
 #include <optional>
 
 #include "base/utf8.h"
 #include "boundary.h"
 #include "convert/convert.h"
+#include "convert/synthesize.h"
 #include "engine/container_backend.h"
 #include "handle.h"
 #include "translate.h"
@@ -82,6 +83,21 @@ waste_status waste_convert(const char *source, int64_t source_size, const char *
     return StartJob(out, std::make_shared<waste_job::Outcome>(),
                     [=](const std::shared_ptr<Progress> &progress) {
                       return Convert(from, to, wanted, *progress);
+                    });
+  });
+}
+
+waste_status waste_synthesize(const char *shape, int64_t shape_size, const char *target,
+                              int64_t target_size, const waste_synthesis_options *options,
+                              waste_job **out, waste_error *error) {
+  return GuardStatus(error, [&]() -> Status {
+    WASTE_TRY(CheckOut(out));
+    WASTE_ASSIGN(const std::string_view name, Text(shape, shape_size, "shape"));
+    WASTE_ASSIGN(const std::string to, Path(target, target_size, "target"));
+    WASTE_ASSIGN(const SyntheticModel model, ToSyntheticModel(name, options));
+    return StartJob(out, std::make_shared<waste_job::Outcome>(),
+                    [=](const std::shared_ptr<Progress> &progress) {
+                      return Synthesize(model, to, *progress);
                     });
   });
 }

@@ -19,11 +19,12 @@ WASTE_LAYOUT(waste_open_options, 48, reserved, 44);
 WASTE_LAYOUT(waste_session_options, 16, context, 8);
 WASTE_LAYOUT(waste_generation_options, 88, reserved, 84);
 WASTE_LAYOUT(waste_memory_plan, 80, budget_bytes, 72);
-WASTE_LAYOUT(waste_info, 88, has_chat, 84);
+WASTE_LAYOUT(waste_info, 104, token_flops, 96);
 WASTE_LAYOUT(waste_stats, 104, peak_rss_bytes, 96);
 WASTE_LAYOUT(waste_token, 48, reserved, 44);
 WASTE_LAYOUT(waste_convert_options, 32, quantise_from, 24);
 WASTE_LAYOUT(waste_progress, 24, total, 16);
+WASTE_LAYOUT(waste_synthesis_options, 24, seed, 16);
 #undef WASTE_LAYOUT
 
 template <typename T>
@@ -50,11 +51,17 @@ int64_t waste_version(char *buffer, int64_t buffer_size) {
 
 int64_t waste_abi_sizes(int32_t *sizes, int64_t size_count) {
   return waste::Guard(nullptr, [&]() -> waste::Result<int64_t> {
-    constexpr size_t kSizes[] = {sizeof(waste_error),           sizeof(waste_open_options),
-                                 sizeof(waste_session_options), sizeof(waste_generation_options),
-                                 sizeof(waste_memory_plan),     sizeof(waste_info),
-                                 sizeof(waste_stats),           sizeof(waste_token),
-                                 sizeof(waste_convert_options), sizeof(waste_progress)};
+    constexpr size_t kSizes[] = {sizeof(waste_error),
+                                 sizeof(waste_open_options),
+                                 sizeof(waste_session_options),
+                                 sizeof(waste_generation_options),
+                                 sizeof(waste_memory_plan),
+                                 sizeof(waste_info),
+                                 sizeof(waste_stats),
+                                 sizeof(waste_token),
+                                 sizeof(waste_convert_options),
+                                 sizeof(waste_progress),
+                                 sizeof(waste_synthesis_options)};
     WASTE_ASSIGN(const auto out, waste::Array(sizes, size_count, "sizes"));
     for (size_t i = 0; i < std::min(out.size(), std::size(kSizes)); ++i)
       out[i] = static_cast<int32_t>(kSizes[i]);
@@ -74,10 +81,16 @@ void waste_generation_options_init(waste_generation_options *options, int64_t st
 void waste_convert_options_init(waste_convert_options *options, int64_t struct_size) {
   InitStruct(options, struct_size);
 }
+void waste_synthesis_options_init(waste_synthesis_options *options, int64_t struct_size) {
+  InitStruct(options, struct_size);
+}
 
 void waste_free(void *object) {
   if (object == nullptr) return;
   waste_cancel(object);
+  if (auto *const freed = static_cast<waste::Object *>(object);
+      freed->kind() == waste::Kind::kSession)
+    static_cast<waste_session *>(freed)->stop.Forever();
   waste::Guard(nullptr, [&] {
     switch (static_cast<waste::Object *>(object)->kind()) {
       case waste::Kind::kModel:
@@ -100,6 +113,8 @@ void waste_cancel(void *object) {
     static_cast<waste_generation *>(static_cast<waste::Object *>(object))->generation->Cancel();
   } else if (kind == waste::Kind::kJob) {
     static_cast<waste_job *>(static_cast<waste::Object *>(object))->job->Cancel();
+  } else if (kind == waste::Kind::kSession) {
+    static_cast<waste_session *>(static_cast<waste::Object *>(object))->stop.Current();
   }
 }
 

@@ -11,16 +11,21 @@
 namespace waste {
 namespace {
 
-// Claims the session behind `handle` for `body`, which gets a Session&. With `idle`, no generation
-// may live.
+// Claims the session behind `handle` for `body`. With `idle`, no generation may live.
 template <typename Body>
-int64_t WithSession(waste_session *handle, bool idle, waste_error *error, Body &&body) {
+int64_t WithHandle(waste_session *handle, bool idle, waste_error *error, Body &&body) {
   return Guard(error, [&]() -> Result<int64_t> {
     WASTE_ASSIGN(const auto use, UseHandle(handle));
     WASTE_ASSIGN(const Session::Claim claim, use->session->TryClaim());
     if (idle) WASTE_TRY(use->session->CheckIdle());
-    return body(*use->session);
+    return body(*handle);
   });
+}
+
+template <typename Body>
+int64_t WithSession(waste_session *handle, bool idle, waste_error *error, Body &&body) {
+  return WithHandle(handle, idle, error,
+                    [&](waste_session &claimed) { return body(*claimed.session); });
 }
 
 template <typename Body>
@@ -50,7 +55,9 @@ Status CheckTokens(const Session &session, std::span<const int32_t> tokens, int6
 }
 
 // The whole of waste_eval: on failure the session forgets the tokens again.
-Result<int64_t> Eval(Session &session, std::span<const int32_t> tokens, std::span<float> logits) {
+Result<int64_t> Eval(waste_session &handle, std::span<const int32_t> tokens,
+                     std::span<float> logits) {
+  Session &session = *handle.session;
   const int64_t vocab = session.model().info().vocab;
   WASTE_TRY(CheckTokens(session, tokens, vocab));
   const int64_t held = static_cast<int64_t>(session.tokens().size());
@@ -60,8 +67,9 @@ Result<int64_t> Eval(Session &session, std::span<const int32_t> tokens, std::spa
     return Failure(Code::kArgument, "logit_count is ", logits.size(), "; it is the vocabulary of ",
                    vocab, " times at most the ", tokens.size(), " tokens");
   session.Append(tokens);
+  const EvalStop::Running running(handle.stop);
   const Status status = session.Run(
-      logits, Phase::kPrefill, [] { return false; }, nullptr);
+      logits, Phase::kPrefill, [&running] { return running.stopped(); }, nullptr);
   if (!status.ok()) {
     session.Truncate(held);
     return status;
@@ -101,10 +109,10 @@ waste_status waste_session_add_message(waste_session *session, int32_t role, con
 
 int64_t waste_eval(waste_session *session, const int32_t *tokens, int64_t token_count,
                    float *logits, int64_t logit_count, waste_error *error) {
-  return WithSession(session, true, error, [&](Session &s) -> Result<int64_t> {
+  return WithHandle(session, true, error, [&](waste_session &claimed) -> Result<int64_t> {
     WASTE_ASSIGN(const auto given, Array(tokens, token_count, "tokens"));
     WASTE_ASSIGN(const auto out, Array(logits, logit_count, "logits"));
-    return Eval(s, given, out);
+    return Eval(claimed, given, out);
   });
 }
 

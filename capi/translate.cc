@@ -80,6 +80,17 @@ Result<ConvertOptions> ToConvertOptions(const waste_convert_options* given) {
   return options;
 }
 
+Result<SyntheticModel> ToSyntheticModel(std::string_view shape,
+                                        const waste_synthesis_options* given) {
+  WASTE_ASSIGN(const waste_synthesis_options o, ReadStruct(given, "options"));
+  if (o.seed < 0 || o.seed > UINT32_MAX)
+    return Failure(Code::kArgument, "seed is ", o.seed, "; it may be 0 to ", UINT32_MAX);
+  WASTE_ASSIGN(const SyntheticModel whole, SyntheticModelNamed(shape));
+  WASTE_ASSIGN(SyntheticModel model, CutDown(whole, o.layers, o.experts));
+  model.seed = static_cast<uint32_t>(o.seed);
+  return model;
+}
+
 waste_memory_plan FromPlan(const MemoryPlan& plan) {
   waste_memory_plan out{};
   out.fits = plan.fits ? 1 : 0;
@@ -114,6 +125,8 @@ waste_info InfoOf(const Model& model) {
   out.thinking = model.chat() != nullptr && model.chat()->can_think() ? 1 : 0;
   out.eos_token = info.stop_tokens.empty() ? -1 : info.stop_tokens.front();
   out.has_chat = model.chat() != nullptr ? 1 : 0;
+  out.token_trunk_bytes = info.token_trunk_bytes;
+  out.token_flops = info.token_flops;
   return out;
 }
 

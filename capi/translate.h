@@ -13,6 +13,7 @@
 #include "engine/generation.h"
 #include "engine/open_options.h"
 #include "engine/session.h"
+#include "model/synthetic_model.h"
 
 namespace waste {
 
@@ -20,6 +21,8 @@ Result<OpenOptions> ToOpenOptions(const waste_open_options* given);
 Result<SessionOptions> ToSessionOptions(const waste_session_options* given);
 Result<GenerationOptions> ToGenerationOptions(const waste_generation_options* given);
 Result<ConvertOptions> ToConvertOptions(const waste_convert_options* given);
+Result<SyntheticModel> ToSyntheticModel(std::string_view shape,
+                                        const waste_synthesis_options* given);
 
 waste_memory_plan FromPlan(const MemoryPlan& plan);
 waste_info InfoOf(const Model& model);

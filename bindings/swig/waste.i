@@ -43,6 +43,7 @@
 WASTE_INPUT(Byte, byte, byte, const char *path, int64_t path_size)
 WASTE_INPUT(Byte, byte, byte, const char *source, int64_t source_size)
 WASTE_INPUT(Byte, byte, byte, const char *target, int64_t target_size)
+WASTE_INPUT(Byte, byte, byte, const char *shape, int64_t shape_size)
 WASTE_INPUT(Byte, byte, byte, const char *prompt, int64_t prompt_size)
 WASTE_INPUT(Byte, byte, byte, const char *text, int64_t text_size)
 WASTE_INPUT(Int, int, int32, const int32_t *tokens, int64_t token_count)
@@ -74,6 +75,7 @@ WASTE_HANDLE(waste_job)
 %ignore waste_session_options_init;
 %ignore waste_generation_options_init;
 %ignore waste_convert_options_init;
+%ignore waste_synthesis_options_init;
 WASTE_STRUCT(waste_open_options)
 WASTE_STRUCT(waste_session_options)
 WASTE_STRUCT(waste_generation_options)
@@ -83,6 +85,7 @@ WASTE_STRUCT(waste_stats)
 WASTE_STRUCT(waste_token)
 WASTE_STRUCT(waste_convert_options)
 WASTE_STRUCT(waste_progress)
+WASTE_STRUCT(waste_synthesis_options)
 
 // What waste_abi_sizes must answer: the sizes of the header that this wrapper was compiled with. A
 // wrapper that meets a library of another header finds out before it passes a struct.
@@ -92,7 +95,7 @@ static int64_t waste_wrapper_sizes(int32_t *sizes, int64_t size_count) {
       sizeof(waste_error),     sizeof(waste_open_options), sizeof(waste_session_options),
       sizeof(waste_generation_options), sizeof(waste_memory_plan), sizeof(waste_info),
       sizeof(waste_stats),     sizeof(waste_token),        sizeof(waste_convert_options),
-      sizeof(waste_progress)};
+      sizeof(waste_progress),  sizeof(waste_synthesis_options)};
   const int64_t count = (int64_t)(sizeof own / sizeof own[0]);
   if (sizes && size_count > 0)
     memcpy(sizes, own, sizeof own[0] * (size_t)(size_count < count ? size_count : count));

@@ -54,6 +54,17 @@ ModelSizes SizesOf(const Container& container, const ModelConfig& config, int64_
   return sizes;
 }
 
+// Two a weight that a token is multiplied with: every matrix but the embedding, and its experts.
+int64_t TokenFlops(const Container& container, const ModelConfig& config) {
+  int64_t weights = 0;
+  for (const TrunkEntry& entry : container.manifest().trunk) {
+    if (entry.shape.size() != 2 || entry.name.ends_with("embed_tokens.weight")) continue;
+    weights += entry.shape[0] * entry.shape[1];
+  }
+  const int64_t layers = std::ssize(container.manifest().layers);
+  return 2 * (weights + layers * config.moe.top_k * 3 * config.moe.inner * config.expert_outer());
+}
+
 // FNV-1a over the manifest: its trunk index, shapes and config. Equal for equal conversions only.
 uint64_t IdentityOf(const Manifest& manifest) {
   uint64_t hash = 0xCBF29CE484222325u;
@@ -202,6 +213,8 @@ void ContainerBackend::FillInfo(Isa isa) {
   info_.top_k = config().moe.top_k;
   info_.expert_bytes = container().record_bytes();
   info_.container_bytes = container().total_bytes();
+  info_.token_trunk_bytes = plan().trunk_bytes - container().codebook_bytes();
+  info_.token_flops = TokenFlops(container(), config());
   info_.context = prepared_.context;
   info_.threads = prepared_.threads;
   info_.isa = isa;

@@ -17,8 +17,8 @@ constexpr const char* kFooter = R"(
 Example:
   waste info model.waste
 JSON: name, vocab_size, layer_count, hidden_size, expert_count, experts_per_token, context,
-      expert_bytes, container_bytes, budget_bytes, cache_slots, threads, isa, direct_io, thinking,
-      eos_token, has_chat)";
+      expert_bytes, container_bytes, token_trunk_bytes, token_flops, budget_bytes, cache_slots,
+      threads, isa, direct_io, thinking, eos_token, has_chat)";
 
 std::string NameOf(const Model& model) {
   std::array<char, 256> name = {};
@@ -38,6 +38,8 @@ nlohmann::ordered_json ToJson(const Model& model, const waste_info& info) {
           {"context", info.context},
           {"expert_bytes", info.expert_bytes},
           {"container_bytes", info.container_bytes},
+          {"token_trunk_bytes", info.token_trunk_bytes},
+          {"token_flops", info.token_flops},
           {"budget_bytes", info.budget_bytes},
           {"cache_slots", info.cache_slots},
           {"threads", info.threads},

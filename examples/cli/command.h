@@ -28,6 +28,7 @@ void AddDetokenize(CLI::App& app, Program& program);
 void AddPlan(CLI::App& app, Program& program);
 void AddInfo(CLI::App& app, Program& program);
 void AddConvert(CLI::App& app, Program& program);
+void AddSynth(CLI::App& app, Program& program);
 void AddVerify(CLI::App& app, Program& program);
 void AddBench(CLI::App& app, Program& program);
 void AddVersion(CLI::App& app, Program& program);

@@ -37,6 +37,7 @@ void AddCommands(CLI::App& app, Program& program) {
   AddPlan(app, program);
   AddInfo(app, program);
   AddConvert(app, program);
+  AddSynth(app, program);
   AddVerify(app, program);
   AddBench(app, program);
   AddVersion(app, program);

@@ -51,12 +51,13 @@ BOOST_AUTO_TEST_CASE(version_is_told_whole_or_cut) {
 
 BOOST_AUTO_TEST_CASE(struct_sizes_are_those_of_this_header) {
   int32_t sizes[16] = {};
-  BOOST_TEST(waste_abi_sizes(sizes, 16) == 10);
+  BOOST_TEST(waste_abi_sizes(sizes, 16) == 11);
   BOOST_TEST(sizes[0] == static_cast<int32_t>(sizeof(waste_error)));
   BOOST_TEST(sizes[3] == static_cast<int32_t>(sizeof(waste_generation_options)));
   BOOST_TEST(sizes[9] == static_cast<int32_t>(sizeof(waste_progress)));
+  BOOST_TEST(sizes[10] == static_cast<int32_t>(sizeof(waste_synthesis_options)));
   int32_t one = 0;
-  BOOST_TEST(waste_abi_sizes(&one, 1) == 10);
+  BOOST_TEST(waste_abi_sizes(&one, 1) == 11);
   BOOST_TEST(one == sizes[0]);
 }
 

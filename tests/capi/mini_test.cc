@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <future>
@@ -314,6 +315,41 @@ BOOST_AUTO_TEST_CASE(verify_finds_a_flipped_bit_that_opening_does_not_look_for) 
   BOOST_TEST(verify(error) == WASTE_ERR_CORRUPT);
   BOOST_TEST(std::string(error.message).find("bank 5, expert 9") != std::string::npos,
              error.message);
+}
+
+BOOST_AUTO_TEST_CASE(a_synthetic_model_runs_and_stays_finite) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("synthetic.waste");
+  waste_synthesis_options options = Sized<waste_synthesis_options>();
+  options.seed = 3;
+  waste_job* started = nullptr;
+  BOOST_REQUIRE(waste_synthesize("mini", -1, path.c_str(), -1, &options, &started, nullptr) == 0);
+  const Job job(started);
+  BOOST_REQUIRE(waste_job_wait(job.get(), -1, nullptr) == 0);
+  const Model model = Open(path);
+  waste_info info = Sized<waste_info>();
+  BOOST_REQUIRE(waste_model_info(model.get(), &info, nullptr) == 0);
+  BOOST_TEST(info.token_flops > 2 * info.vocab_size * info.hidden_size);
+  BOOST_TEST(info.token_trunk_bytes > info.vocab_size * info.hidden_size);
+  const Session session = NewSession(model);
+  std::vector<int32_t> tokens(200);
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * 37 % 1900);
+  std::vector<float> logits(static_cast<size_t>(info.vocab_size));
+  BOOST_REQUIRE(waste_eval(session.get(), tokens.data(), std::ssize(tokens), logits.data(),
+                           std::ssize(logits), nullptr) == std::ssize(logits));
+  for (const float logit : logits) BOOST_REQUIRE(std::isfinite(logit));
+}
+
+BOOST_AUTO_TEST_CASE(a_shape_that_is_not_there_is_refused_by_name) {
+  waste_error error = NewError();
+  waste_job* job = nullptr;
+  BOOST_TEST(waste_synthesize("k4", -1, "nowhere", -1, nullptr, &job, &error) ==
+             WASTE_ERR_ARGUMENT);
+  BOOST_TEST(std::strstr(error.message, "kimi-linear-48b") != nullptr);
+  waste_synthesis_options options = Sized<waste_synthesis_options>();
+  options.experts = 3;
+  BOOST_TEST(waste_synthesize("mini", -1, "nowhere", -1, &options, &job, &error) ==
+             WASTE_ERR_ARGUMENT);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

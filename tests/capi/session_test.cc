@@ -208,6 +208,53 @@ BOOST_AUTO_TEST_CASE(sessions_of_two_models_run_in_four_threads) {
   for (auto& thread : threads) BOOST_TEST(thread.get() == 0);
 }
 
+// Runs waste_eval of `count` tokens in a thread until it is inside, calls `end`, and returns what
+// the evaluation said.
+template <typename End>
+int64_t EvalEndedBy(waste_session* session, int64_t count, const End& end) {
+  const std::vector<int32_t> tokens(static_cast<size_t>(count), 65);
+  auto evaluation = std::async(std::launch::async, [&] {
+    for (;;) {
+      const int64_t status = waste_eval(session, tokens.data(), count, nullptr, 0, nullptr);
+      if (status != WASTE_ERR_BUSY) return status;  // it met the question below
+    }
+  });
+  // It holds the session from when it is inside.
+  while (waste_session_tokens(session, nullptr, 0, nullptr) != WASTE_ERR_BUSY)
+    if (evaluation.wait_for(std::chrono::seconds(0)) == std::future_status::ready) break;
+  end();
+  return evaluation.get();
+}
+
+BOOST_AUTO_TEST_CASE(an_evaluation_ends_when_it_is_cancelled) {
+  const Scripted script(R"({"answers": [["a"]], "prefill_stall_ms": 20000})");
+  const Session session = NewSession(script.model);
+  const auto start = std::chrono::steady_clock::now();
+  for (int round = 0; round < 2; ++round) {
+    BOOST_TEST(EvalEndedBy(session.get(), 10, [&] { waste_cancel(session.get()); }) ==
+               WASTE_ERR_CANCELLED);
+    BOOST_TEST(Tokens(session).empty());
+  }
+  BOOST_CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
+
+BOOST_AUTO_TEST_CASE(a_cancel_between_evaluations_does_nothing) {
+  const Scripted script(R"({"answers": [["a"]]})");
+  const Session session = NewSession(script.model);
+  waste_cancel(session.get());
+  const int32_t tokens[] = {65, 66};
+  BOOST_TEST(waste_eval(session.get(), tokens, 2, nullptr, 0, nullptr) == 0);
+  BOOST_TEST(Tokens(session).size() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(freeing_a_session_ends_its_evaluation) {
+  const Scripted script(R"({"answers": [["a"]], "prefill_stall_ms": 20000})");
+  waste_session* session = NewSession(script.model).release();
+  const auto start = std::chrono::steady_clock::now();
+  BOOST_TEST(EvalEndedBy(session, 10, [&] { waste_free(session); }) == WASTE_ERR_CANCELLED);
+  BOOST_CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -16,6 +16,7 @@ PLAN_KEYS = {"floor_bytes", "recommended_bytes", "trunk_bytes", "state_bytes", "
              "staging_bytes", "cache_bytes", "usable_bytes", "budget_bytes", "fits"}
 INFO_KEYS = {"name", "vocab_size", "layer_count", "hidden_size", "expert_count",
              "experts_per_token", "context", "expert_bytes", "container_bytes", "budget_bytes",
+             "token_trunk_bytes", "token_flops",
              "cache_slots", "threads", "isa", "direct_io", "thinking", "eos_token", "has_chat"}
 TEXTS = ["Hello, world", "", "  two  blanks\n", "naïve 北京 \U0001f468\u200d\U0001f469", "<|open|>"]
 SENTENCES = "The capital of Italy is Rome. The chemical symbol of iron is Fe. " * 6
@@ -190,6 +191,18 @@ class Files(program.ProgramTest):
         self.assertFalse(target.exists())
         result = run("convert", self.model, self.model, "--json")
         self.assertEqual(result.returncode, program.FAILED)
+
+    def test_a_synthetic_model_is_sound_and_runs(self):
+        target = self.model.parent / "synthetic.waste"
+        result = self.json_of("synth", "mini", target, "--layers", 5, "--experts", 8)
+        self.assertEqual(result["target"], str(target))
+        self.assertEqual(run("verify", target).returncode, program.OK)
+        info = self.json_of("info", target)
+        self.assertEqual((info["layer_count"], info["expert_count"]), (5, 8))
+        first = self.json_of("run", target, "Hi", "--max-tokens", 8)
+        again = self.json_of("run", target, "Hi", "--max-tokens", 8, "--threads", 1)
+        self.assertEqual(first["tokens"], again["tokens"])
+        self.assert_error(run("synth", "k4", target, "--json"), "ARGUMENT", program.FAILED, "k3")
 
     def test_a_state_of_another_model_is_refused(self):
         state = self.model.parent / "state"

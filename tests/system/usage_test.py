@@ -39,6 +39,8 @@ WRONG = [
     (("convert", "a", "b", "--stages", "5"), "--stages"),
     (("convert", "a", "b", "--trunk-bits", "5"), "--trunk-bits"),
     (("convert", "a", "b", "--quantise-from", "0"), "--quantise-from"),
+    (("synth", "mini"), "OUT"),
+    (("synth", "mini", "b", "--layers", "0"), "--layers"),
     (("eval", "m"), "--text"),
     (("eval", "m", "--top", "3"), "prompt"),
     (("eval", "m", "hello", "--text", "f"), "--text"),
