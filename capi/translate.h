@@ -10,10 +10,10 @@
 
 #include "base/status.h"
 #include "convert/convert.h"
+#include "convert/synthesize.h"
 #include "engine/generation.h"
 #include "engine/open_options.h"
 #include "engine/session.h"
-#include "model/synthetic_model.h"
 
 namespace waste {
 

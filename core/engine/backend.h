@@ -56,7 +56,7 @@ struct BackendInfo {
   int64_t container_bytes = 0;
   int64_t token_trunk_bytes = 0;  // of weights that every token reads from memory
   int64_t token_flops = 0;        // of a token's matrices, experts included
-  int64_t context = 0;  // of a session unless it asks for less
+  int64_t context = 0;            // of a session unless it asks for less
   int32_t threads = 1;
   Isa isa = Isa::kScalar;
   bool direct_io = false;

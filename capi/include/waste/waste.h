@@ -226,7 +226,7 @@ typedef struct waste_progress {
   int64_t total;       /* 0 until known */
 } waste_progress;
 
-/* A model of random weights in the true shape of "kimi-linear-48b", "k3" or "mini", for measuring. */
+/* Random weights in the true shape of "kimi-linear-48b", "k3" or "mini", for measuring. */
 typedef struct waste_synthesis_options {
   uint32_t struct_size;
   int32_t layers;  /* the first so many, at true width [all] */
