@@ -3,7 +3,7 @@
 #
 # Installs what the tests need, builds, runs all of them and ends with one line
 #   N passed, M failed, K skipped
-# whose counts are Boost and Python test cases, builds and fuzzers. Exit code 0 only if nothing
+# whose counts are test cases of all languages, builds and fuzzers. Exit code 0 only if nothing
 # failed. Logs and JUnit files stay in build/results. It does not run the PyTorch oracle: that is
 # tests/oracle/run.sh, and .ci/run does both.
 set -euo pipefail
@@ -14,13 +14,14 @@ usage() {
   cat << 'END'
 Usage: bash tests/run.sh [options]
 
-  --quick             the release build and its tests only: no sanitizers, no fuzzers
+  --quick             the release build and its tests only: no bindings, sanitizers or fuzzers
   --fuzz-seconds N    how long each fuzzer runs (6)
   --jobs N            parallel compilations and test programs (the cores of this machine)
   --help              this text
 
 Parts, in this order:
   release   GCC build; unit, kernel, golden and C API tests; the waste program end to end; tidy
+  bindings  bindings/conformance/run.sh: every language and runtime, beside the parts that follow
   clang     Clang build with AddressSanitizer and UBSan, warnings are errors; all test programs
   fuzz      every fuzzer of the same build
   tsan      GCC build with ThreadSanitizer; the test programs that start threads
@@ -97,8 +98,9 @@ run_program() {
   fi
 }
 
-# run_programs PART PRESET JOBS NAME...: several at a time, in the order given.
-run_programs() {
+# run_programs PART PRESET JOBS NAME...: several at a time, in the order given. In a shell of its own,
+# whose children are these programs alone.
+run_programs() (
   local part=$1 preset=$2 at_once=$3 name
   shift 3
   for name in "$@"; do
@@ -110,11 +112,25 @@ run_programs() {
     fi
   done
   wait
-}
+)
 
 run_python() {
   say "$1: running"
   python3 tests/support/run_python.py "$results/$1.xml" "tests/$1" || true
+}
+
+# Beside what follows: these tests wait more than they compute.
+start_bindings() {
+  say "bindings: running in the background"
+  bash bindings/conformance/run.sh --without c --results "$results" --jobs "$jobs" \
+    > "$results/bindings.table" 2>&1 &
+  bindings=$!
+}
+
+finish_bindings() {
+  wait "$bindings" || true
+  cat "$results/bindings.table"
+  compgen -G "$results/bindings.*.xml" > /dev/null || record bindings run failed "no results"
 }
 
 run_fuzzer() {
@@ -126,14 +142,14 @@ run_fuzzer() {
   fi
 }
 
-run_fuzzers() {
+run_fuzzers() (
   local source
   for source in tests/fuzz/*_fuzz.cc; do
     while [[ $(jobs -rp | wc -l) -ge $jobs ]]; do wait -n || true; done
     run_fuzzer "$(basename "$source" .cc)" &
   done
   wait
-}
+)
 
 run_tsan() {
   local names
@@ -157,10 +173,12 @@ run_programs release release "$jobs" $(programs release)
 run_python tidy
 run_python system
 if [[ $quick -eq 0 ]]; then
+  start_bindings
   build clang fuzz -DWASTE_TESTS=ON
   run_programs clang fuzz "$jobs" $(programs fuzz)
   run_fuzzers
   run_tsan
+  finish_bindings
 fi
 say "done; logs are in $results"
 python3 tests/support/summary.py "$results"
