@@ -16,8 +16,8 @@ template <typename Body>
 int64_t WithHandle(waste_session *handle, bool idle, waste_error *error, Body &&body) {
   return Guard(error, [&]() -> Result<int64_t> {
     WASTE_ASSIGN(const auto use, UseHandle(handle));
-    WASTE_ASSIGN(const Session::Claim claim, use->session->TryClaim());
-    if (idle) WASTE_TRY(use->session->CheckIdle());
+    WASTE_ASSIGN(const Session::Claim claim,
+                 idle ? use->session->TryClaimIdle() : use->session->TryClaim());
     return body(*handle);
   });
 }

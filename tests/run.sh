@@ -98,8 +98,8 @@ run_program() {
   fi
 }
 
-# run_programs PART PRESET JOBS NAME...: several at a time, in the order given. In a shell of its own,
-# whose children are these programs alone.
+# run_programs PART PRESET JOBS NAME...: several at a time, in the order given. In a shell of its
+# own, whose children are these programs alone.
 run_programs() (
   local part=$1 preset=$2 at_once=$3 name
   shift 3

@@ -12,8 +12,7 @@ namespace waste {
 Result<std::shared_ptr<Generation>> Generation::Create(std::shared_ptr<Session> session,
                                                        const std::string_view* prompt,
                                                        const GenerationOptions& options) {
-  WASTE_ASSIGN(const Session::Claim claim, session->TryClaim());
-  WASTE_TRY(session->CheckIdle());
+  WASTE_ASSIGN(const Session::Claim claim, session->TryClaimIdle());
   WASTE_TRY(CheckSamplerOptions(options.sampler, session->model().info().vocab));
   if (options.max_tokens < 0) return Failure(Code::kArgument, "max_tokens is ", options.max_tokens);
   WASTE_ASSIGN(PreparedPrompt prepared, session->PreparePrompt(prompt, options.raw));

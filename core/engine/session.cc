@@ -65,6 +65,15 @@ Session::Claim Session::WaitClaim() {
   return Claim(&busy_);
 }
 
+// Refused before it claims anything, or the living generation's own next call would meet the claim.
+// Between the two questions another thread may have begun one.
+Result<Session::Claim> Session::TryClaimIdle() {
+  WASTE_TRY(CheckIdle());
+  WASTE_ASSIGN(Claim claim, TryClaim());
+  WASTE_TRY(CheckIdle());
+  return claim;
+}
+
 Status Session::CheckIdle() const {
   if (generating_)
     return Failure(Code::kBusy, "a generation of this session lives; free or finish it first");

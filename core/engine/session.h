@@ -60,6 +60,8 @@ class Session {
   };
   // Errors: kBusy if another call is running.
   Result<Claim> TryClaim();
+  // The same for a call that no generation may live beside; one that does is not disturbed.
+  Result<Claim> TryClaimIdle();
   // The same for work that must happen, such as the end of a generation: waits its turn.
   Claim WaitClaim();
 
@@ -77,7 +79,6 @@ class Session {
   // Whether a generation lives: then only it may change the session.
   bool generating() const { return generating_; }
   void set_generating(bool generating) { generating_ = generating; }
-  Status CheckIdle() const;  // kBusy while a generation lives
 
   // The tokens of one message. Errors: kArgument, kUnsupported, kContextFull. Changes nothing.
   Result<PreparedPrompt> PrepareMessage(Role role, std::string_view text) const;
@@ -109,6 +110,7 @@ class Session {
   Status Load(const std::string& path);
 
  private:
+  Status CheckIdle() const;  // kBusy while a generation lives
   // An answer inside `tokens_`: [begin, end), its closing markup included.
   struct Turn {
     int64_t begin;
@@ -133,7 +135,7 @@ class Session {
   std::unique_ptr<Timeline> timeline_;
   std::vector<int32_t> tokens_;  // all that the session holds; the timeline has seen a prefix
   std::vector<Turn> turns_;
-  bool generating_ = false;
+  std::atomic<bool> generating_{false};
   std::atomic<bool> busy_{false};
   std::atomic<int64_t> token_count_{0};
   WorkCounters work_;

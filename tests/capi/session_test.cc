@@ -208,6 +208,31 @@ BOOST_AUTO_TEST_CASE(sessions_of_two_models_run_in_four_threads) {
   for (auto& thread : threads) BOOST_TEST(thread.get() == 0);
 }
 
+BOOST_AUTO_TEST_CASE(refused_attempts_do_not_disturb_the_answer_that_lives) {
+  const Scripted script(R"({"answers": [[{"repeat": "ha"}]]})");
+  const Session session = NewSession(script.model);
+  const Generation answer = Generate(session, "hi");
+  std::atomic<bool> done{false};
+  auto attempts = std::async(std::launch::async, [&] {
+    bool refused = true;
+    for (int64_t count = 0; !done || count == 0; ++count) {
+      waste_generation* none = nullptr;
+      refused =
+          refused &&
+          waste_generate(session.get(), "Hi", -1, nullptr, &none, nullptr) == WASTE_ERR_BUSY &&
+          waste_session_reset(session.get(), nullptr) == WASTE_ERR_BUSY;
+    }
+    return refused;
+  });
+  int64_t read = 0;
+  char piece[64];
+  while (read < 3000 && waste_next(answer.get(), piece, sizeof piece, nullptr, nullptr) == 2)
+    ++read;
+  done = true;
+  BOOST_TEST(attempts.get());
+  BOOST_TEST(read == 3000);
+}
+
 // Runs waste_eval of `count` tokens in a thread until it is inside, calls `end`, and returns what
 // the evaluation said.
 template <typename End>

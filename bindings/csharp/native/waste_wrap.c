@@ -164,7 +164,7 @@ static int64_t waste_wrapper_sizes(int32_t *sizes, int64_t size_count) {
       sizeof(waste_error),     sizeof(waste_open_options), sizeof(waste_session_options),
       sizeof(waste_generation_options), sizeof(waste_memory_plan), sizeof(waste_info),
       sizeof(waste_stats),     sizeof(waste_token),        sizeof(waste_convert_options),
-      sizeof(waste_progress)};
+      sizeof(waste_progress),  sizeof(waste_synthesis_options)};
   const int64_t count = (int64_t)(sizeof own / sizeof own[0]);
   if (sizes && size_count > 0)
     memcpy(sizes, own, sizeof own[0] * (size_t)(size_count < count ? size_count : count));
@@ -225,6 +225,12 @@ SWIGINTERN struct waste_progress *new_waste_progress(void){
     return made;
   }
 SWIGINTERN void delete_waste_progress(struct waste_progress *self){ free(self); }
+SWIGINTERN struct waste_synthesis_options *new_waste_synthesis_options(void){
+    waste_synthesis_options *made = (waste_synthesis_options *)calloc(1, sizeof *made);
+    if (made) made->struct_size = (uint32_t)sizeof *made;
+    return made;
+  }
+SWIGINTERN void delete_waste_synthesis_options(struct waste_synthesis_options *self){ free(self); }
 
 #ifdef __cplusplus
 extern "C" {
@@ -1402,6 +1408,50 @@ SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_info_has_chat_get___(void *
 }
 
 
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_info_token_trunk_bytes_set___(void * jarg1, long long jarg2) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = (struct waste_info *)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->token_trunk_bytes = arg2;
+}
+
+
+SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_info_token_trunk_bytes_get___(void * jarg1) {
+  long long jresult ;
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t result;
+  
+  arg1 = (struct waste_info *)jarg1; 
+  result = (int64_t) ((arg1)->token_trunk_bytes);
+  jresult = result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_info_token_flops_set___(void * jarg1, long long jarg2) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = (struct waste_info *)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->token_flops = arg2;
+}
+
+
+SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_info_token_flops_get___(void * jarg1) {
+  long long jresult ;
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t result;
+  
+  arg1 = (struct waste_info *)jarg1; 
+  result = (int64_t) ((arg1)->token_flops);
+  jresult = result; 
+  return jresult;
+}
+
+
 SWIGEXPORT void * SWIGSTDCALL CSharp_WastefNative_new_waste_info___() {
   void * jresult ;
   struct waste_info *result = 0 ;
@@ -2130,6 +2180,90 @@ SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_delete_waste_progress___(void * 
 }
 
 
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_synthesis_options_layers_set___(void * jarg1, int jarg2) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = (struct waste_synthesis_options *)jarg1; 
+  arg2 = (int32_t)jarg2; 
+  if (arg1) (arg1)->layers = arg2;
+}
+
+
+SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_synthesis_options_layers_get___(void * jarg1) {
+  int jresult ;
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t result;
+  
+  arg1 = (struct waste_synthesis_options *)jarg1; 
+  result = (int32_t) ((arg1)->layers);
+  jresult = result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_synthesis_options_experts_set___(void * jarg1, int jarg2) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = (struct waste_synthesis_options *)jarg1; 
+  arg2 = (int32_t)jarg2; 
+  if (arg1) (arg1)->experts = arg2;
+}
+
+
+SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_synthesis_options_experts_get___(void * jarg1) {
+  int jresult ;
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t result;
+  
+  arg1 = (struct waste_synthesis_options *)jarg1; 
+  result = (int32_t) ((arg1)->experts);
+  jresult = result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_synthesis_options_seed_set___(void * jarg1, long long jarg2) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = (struct waste_synthesis_options *)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->seed = arg2;
+}
+
+
+SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_synthesis_options_seed_get___(void * jarg1) {
+  long long jresult ;
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int64_t result;
+  
+  arg1 = (struct waste_synthesis_options *)jarg1; 
+  result = (int64_t) ((arg1)->seed);
+  jresult = result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void * SWIGSTDCALL CSharp_WastefNative_new_waste_synthesis_options___() {
+  void * jresult ;
+  struct waste_synthesis_options *result = 0 ;
+  
+  result = (struct waste_synthesis_options *)new_waste_synthesis_options();
+  jresult = (void *)result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_delete_waste_synthesis_options___(void * jarg1) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  
+  arg1 = (struct waste_synthesis_options *)jarg1; 
+  delete_waste_synthesis_options(arg1);
+}
+
+
 SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_abi_version___() {
   int jresult ;
   int32_t result;
@@ -2369,6 +2503,36 @@ SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_convert___(void * jarg1, lo
   }
   
   result = (waste_status)waste_convert((char const *)arg1,arg2,(char const *)arg3,arg4,(struct waste_convert_options const *)arg5,arg6,arg7);
+  jresult = result; 
+  return jresult;
+}
+
+
+SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_synthesize___(void * jarg1, long long jarg2, void * jarg3, long long jarg4, void * jarg5, void ** jarg6, void * jarg7) {
+  int jresult ;
+  char *arg1 = (char *) 0 ;
+  int64_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  waste_synthesis_options *arg5 = (waste_synthesis_options *) 0 ;
+  waste_job **arg6 = (waste_job **) 0 ;
+  waste_error *arg7 = (waste_error *) 0 ;
+  waste_status result;
+  
+  arg1 = (char *)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  arg3 = (char *)jarg3; 
+  arg4 = (int64_t)jarg4; 
+  arg5 = (waste_synthesis_options *)jarg5; 
+  *jarg6 = 0; arg6 = (waste_job **)jarg6; 
+  
+  arg7 = (waste_error *)jarg7;
+  if (arg7) {
+    memset(arg7, 0, sizeof *arg7);
+    arg7->struct_size = (uint32_t)sizeof *arg7;
+  }
+  
+  result = (waste_status)waste_synthesize((char const *)arg1,arg2,(char const *)arg3,arg4,(struct waste_synthesis_options const *)arg5,arg6,arg7);
   jresult = result; 
   return jresult;
 }

@@ -208,7 +208,7 @@ static int64_t waste_wrapper_sizes(int32_t *sizes, int64_t size_count) {
       sizeof(waste_error),     sizeof(waste_open_options), sizeof(waste_session_options),
       sizeof(waste_generation_options), sizeof(waste_memory_plan), sizeof(waste_info),
       sizeof(waste_stats),     sizeof(waste_token),        sizeof(waste_convert_options),
-      sizeof(waste_progress)};
+      sizeof(waste_progress),  sizeof(waste_synthesis_options)};
   const int64_t count = (int64_t)(sizeof own / sizeof own[0]);
   if (sizes && size_count > 0)
     memcpy(sizes, own, sizeof own[0] * (size_t)(size_count < count ? size_count : count));
@@ -269,6 +269,12 @@ SWIGINTERN struct waste_progress *new_waste_progress(void){
     return made;
   }
 SWIGINTERN void delete_waste_progress(struct waste_progress *self){ free(self); }
+SWIGINTERN struct waste_synthesis_options *new_waste_synthesis_options(void){
+    waste_synthesis_options *made = (waste_synthesis_options *)calloc(1, sizeof *made);
+    if (made) made->struct_size = (uint32_t)sizeof *made;
+    return made;
+  }
+SWIGINTERN void delete_waste_synthesis_options(struct waste_synthesis_options *self){ free(self); }
 
 #ifdef __cplusplus
 extern "C" {
@@ -1759,6 +1765,62 @@ SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1info_1has_1chat_1get
 }
 
 
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1info_1token_1trunk_1bytes_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jlong jarg2) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_info **)&jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->token_trunk_bytes = arg2;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1info_1token_1trunk_1bytes_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jlong jresult = 0 ;
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_info **)&jarg1; 
+  result = (int64_t) ((arg1)->token_trunk_bytes);
+  jresult = (jlong)result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1info_1token_1flops_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jlong jarg2) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_info **)&jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->token_flops = arg2;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1info_1token_1flops_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jlong jresult = 0 ;
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_info **)&jarg1; 
+  result = (int64_t) ((arg1)->token_flops);
+  jresult = (jlong)result; 
+  return jresult;
+}
+
+
 SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_new_1waste_1info(JNIEnv *jenv, jclass jcls) {
   jlong jresult = 0 ;
   struct waste_info *result = 0 ;
@@ -2681,6 +2743,112 @@ SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_delete_1waste_1progress(JNI
 }
 
 
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1synthesis_1options_1layers_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jint jarg2) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_synthesis_options **)&jarg1; 
+  arg2 = (int32_t)jarg2; 
+  if (arg1) (arg1)->layers = arg2;
+}
+
+
+SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1synthesis_1options_1layers_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jint jresult = 0 ;
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_synthesis_options **)&jarg1; 
+  result = (int32_t) ((arg1)->layers);
+  jresult = (jint)result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1synthesis_1options_1experts_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jint jarg2) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_synthesis_options **)&jarg1; 
+  arg2 = (int32_t)jarg2; 
+  if (arg1) (arg1)->experts = arg2;
+}
+
+
+SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1synthesis_1options_1experts_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jint jresult = 0 ;
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_synthesis_options **)&jarg1; 
+  result = (int32_t) ((arg1)->experts);
+  jresult = (jint)result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1synthesis_1options_1seed_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jlong jarg2) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int64_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_synthesis_options **)&jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->seed = arg2;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1synthesis_1options_1seed_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jlong jresult = 0 ;
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_synthesis_options **)&jarg1; 
+  result = (int64_t) ((arg1)->seed);
+  jresult = (jlong)result; 
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_new_1waste_1synthesis_1options(JNIEnv *jenv, jclass jcls) {
+  jlong jresult = 0 ;
+  struct waste_synthesis_options *result = 0 ;
+  
+  (void)jenv;
+  (void)jcls;
+  result = (struct waste_synthesis_options *)new_waste_synthesis_options();
+  *(struct waste_synthesis_options **)&jresult = result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_delete_1waste_1synthesis_1options(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = *(struct waste_synthesis_options **)&jarg1; 
+  delete_waste_synthesis_options(arg1);
+}
+
+
 SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1abi_1version(JNIEnv *jenv, jclass jcls) {
   jint jresult = 0 ;
   int32_t result;
@@ -3009,6 +3177,48 @@ SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1convert(JNIEnv *jenv
   failure7.struct_size = (uint32_t)sizeof failure7;
   arg7 = &failure7;
   result = (waste_status)waste_convert((char const *)arg1,arg2,(char const *)arg3,arg4,(struct waste_convert_options const *)arg5,arg6,arg7);
+  jresult = (jint)result; 
+  if (handle6) {
+    const jlong address = (jlong)(intptr_t)handle6;
+    (*jenv)->SetLongArrayRegion(jenv, jarg6, 0, 1, &address);
+  }
+  if (jarg7 && failure7.code)
+  (*jenv)->SetByteArrayRegion(jenv, jarg7, 0, (jsize)sizeof failure7,
+    (const jbyte *)&failure7);
+  if (arg1) (*jenv)->ReleaseByteArrayElements(jenv, jarg1, (void *)arg1, JNI_ABORT);
+  if (arg3) (*jenv)->ReleaseByteArrayElements(jenv, jarg3, (void *)arg3, JNI_ABORT);
+  return jresult;
+}
+
+
+SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1synthesize(JNIEnv *jenv, jclass jcls, jarray jarg1, jarray jarg3, jlong jarg5, jobject jarg5_, jlongArray jarg6, jbyteArray jarg7) {
+  jint jresult = 0 ;
+  char *arg1 = (char *) 0 ;
+  int64_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  waste_synthesis_options *arg5 = (waste_synthesis_options *) 0 ;
+  waste_job **arg6 = (waste_job **) 0 ;
+  waste_error *arg7 = (waste_error *) 0 ;
+  waste_job *handle6 = 0 ;
+  waste_error failure7 ;
+  waste_status result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg5_;
+  arg1 = jarg1 ? (void *)(*jenv)->GetByteArrayElements(jenv, jarg1, 0) : 0;
+  if (jarg1 && !arg1) return 0; /* an OutOfMemoryError is pending */
+  arg2 = arg1 ? (*jenv)->GetArrayLength(jenv, jarg1) : 0;
+  arg3 = jarg3 ? (void *)(*jenv)->GetByteArrayElements(jenv, jarg3, 0) : 0;
+  if (jarg3 && !arg3) return 0; /* an OutOfMemoryError is pending */
+  arg4 = arg3 ? (*jenv)->GetArrayLength(jenv, jarg3) : 0;
+  arg5 = *(waste_synthesis_options **)&jarg5; 
+  arg6 = &handle6;
+  memset(&failure7, 0, sizeof failure7);
+  failure7.struct_size = (uint32_t)sizeof failure7;
+  arg7 = &failure7;
+  result = (waste_status)waste_synthesize((char const *)arg1,arg2,(char const *)arg3,arg4,(struct waste_synthesis_options const *)arg5,arg6,arg7);
   jresult = (jint)result; 
   if (handle6) {
     const jlong address = (jlong)(intptr_t)handle6;

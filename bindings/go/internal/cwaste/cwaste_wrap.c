@@ -188,7 +188,7 @@ static int64_t waste_wrapper_sizes(int32_t *sizes, int64_t size_count) {
       sizeof(waste_error),     sizeof(waste_open_options), sizeof(waste_session_options),
       sizeof(waste_generation_options), sizeof(waste_memory_plan), sizeof(waste_info),
       sizeof(waste_stats),     sizeof(waste_token),        sizeof(waste_convert_options),
-      sizeof(waste_progress)};
+      sizeof(waste_progress),  sizeof(waste_synthesis_options)};
   const int64_t count = (int64_t)(sizeof own / sizeof own[0]);
   if (sizes && size_count > 0)
     memcpy(sizes, own, sizeof own[0] * (size_t)(size_count < count ? size_count : count));
@@ -249,11 +249,17 @@ SWIGINTERN struct waste_progress *new_waste_progress(void){
     return made;
   }
 SWIGINTERN void delete_waste_progress(struct waste_progress *self){ free(self); }
+SWIGINTERN struct waste_synthesis_options *new_waste_synthesis_options(void){
+    waste_synthesis_options *made = (waste_synthesis_options *)calloc(1, sizeof *made);
+    if (made) made->struct_size = (uint32_t)sizeof *made;
+    return made;
+  }
+SWIGINTERN void delete_waste_synthesis_options(struct waste_synthesis_options *self){ free(self); }
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cwaste_ad84714de2a4c9b5(void *_swig_go_0) {
+void _wrap_Swig_free_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -263,7 +269,7 @@ void _wrap_Swig_free_cwaste_ad84714de2a4c9b5(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cwaste_ad84714de2a4c9b5(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cwaste_5e33cfc7ea02ff7c(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -276,7 +282,7 @@ void *_wrap_Swig_malloc_cwaste_ad84714de2a4c9b5(intgo _swig_go_0) {
 }
 
 
-long long _wrap_waste_wrapper_sizes_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0) {
+long long _wrap_waste_wrapper_sizes_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0) {
   int32_t *arg1 = (int32_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -293,7 +299,7 @@ long long _wrap_waste_wrapper_sizes_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0
 }
 
 
-intgo _wrap_WASTE_ERR_IO_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_IO_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -304,7 +310,7 @@ intgo _wrap_WASTE_ERR_IO_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_FORMAT_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_FORMAT_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -315,7 +321,7 @@ intgo _wrap_WASTE_ERR_FORMAT_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_CORRUPT_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_CORRUPT_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -326,7 +332,7 @@ intgo _wrap_WASTE_ERR_CORRUPT_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_UNSUPPORTED_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_UNSUPPORTED_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -337,7 +343,7 @@ intgo _wrap_WASTE_ERR_UNSUPPORTED_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_ARGUMENT_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_ARGUMENT_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -348,7 +354,7 @@ intgo _wrap_WASTE_ERR_ARGUMENT_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_RAM_BUDGET_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_RAM_BUDGET_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -359,7 +365,7 @@ intgo _wrap_WASTE_ERR_RAM_BUDGET_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_NO_MEMORY_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_NO_MEMORY_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -370,7 +376,7 @@ intgo _wrap_WASTE_ERR_NO_MEMORY_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_CONTEXT_FULL_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_CONTEXT_FULL_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -381,7 +387,7 @@ intgo _wrap_WASTE_ERR_CONTEXT_FULL_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_BUSY_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_BUSY_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -392,7 +398,7 @@ intgo _wrap_WASTE_ERR_BUSY_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_CANCELLED_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_CANCELLED_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -403,7 +409,7 @@ intgo _wrap_WASTE_ERR_CANCELLED_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_VERSION_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_VERSION_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -414,7 +420,7 @@ intgo _wrap_WASTE_ERR_VERSION_cwaste_ad84714de2a4c9b5() {
 }
 
 
-intgo _wrap_WASTE_ERR_INTERNAL_cwaste_ad84714de2a4c9b5() {
+intgo _wrap_WASTE_ERR_INTERNAL_cwaste_5e33cfc7ea02ff7c() {
   int result;
   intgo _swig_go_result;
   
@@ -425,7 +431,7 @@ intgo _wrap_WASTE_ERR_INTERNAL_cwaste_ad84714de2a4c9b5() {
 }
 
 
-void _wrap_waste_open_options_threads_set_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_threads_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -437,7 +443,7 @@ void _wrap_waste_open_options_threads_set_cwaste_ad84714de2a4c9b5(struct waste_o
 }
 
 
-int _wrap_waste_open_options_threads_get_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_threads_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -450,7 +456,7 @@ int _wrap_waste_open_options_threads_get_cwaste_ad84714de2a4c9b5(struct waste_op
 }
 
 
-void _wrap_waste_open_options_budget_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_open_options_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, long long _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int64_t arg2 ;
   
@@ -462,7 +468,7 @@ void _wrap_waste_open_options_budget_bytes_set_cwaste_ad84714de2a4c9b5(struct wa
 }
 
 
-long long _wrap_waste_open_options_budget_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0) {
+long long _wrap_waste_open_options_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -475,7 +481,7 @@ long long _wrap_waste_open_options_budget_bytes_get_cwaste_ad84714de2a4c9b5(stru
 }
 
 
-void _wrap_waste_open_options_context_set_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_open_options_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, long long _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int64_t arg2 ;
   
@@ -487,7 +493,7 @@ void _wrap_waste_open_options_context_set_cwaste_ad84714de2a4c9b5(struct waste_o
 }
 
 
-long long _wrap_waste_open_options_context_get_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0) {
+long long _wrap_waste_open_options_context_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -500,7 +506,7 @@ long long _wrap_waste_open_options_context_get_cwaste_ad84714de2a4c9b5(struct wa
 }
 
 
-void _wrap_waste_open_options_io_set_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_io_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -512,7 +518,7 @@ void _wrap_waste_open_options_io_set_cwaste_ad84714de2a4c9b5(struct waste_open_o
 }
 
 
-int _wrap_waste_open_options_io_get_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_io_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -525,7 +531,7 @@ int _wrap_waste_open_options_io_get_cwaste_ad84714de2a4c9b5(struct waste_open_op
 }
 
 
-void _wrap_waste_open_options_verify_set_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_verify_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -537,7 +543,7 @@ void _wrap_waste_open_options_verify_set_cwaste_ad84714de2a4c9b5(struct waste_op
 }
 
 
-int _wrap_waste_open_options_verify_get_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_verify_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -550,7 +556,7 @@ int _wrap_waste_open_options_verify_get_cwaste_ad84714de2a4c9b5(struct waste_ope
 }
 
 
-void _wrap_waste_open_options_lookahead_set_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_lookahead_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -562,7 +568,7 @@ void _wrap_waste_open_options_lookahead_set_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-int _wrap_waste_open_options_lookahead_get_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_lookahead_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -575,7 +581,7 @@ int _wrap_waste_open_options_lookahead_get_cwaste_ad84714de2a4c9b5(struct waste_
 }
 
 
-void _wrap_waste_open_options_arithmetic_set_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_arithmetic_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -587,7 +593,7 @@ void _wrap_waste_open_options_arithmetic_set_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-int _wrap_waste_open_options_arithmetic_get_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_arithmetic_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -600,7 +606,7 @@ int _wrap_waste_open_options_arithmetic_get_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-void _wrap_waste_open_options_isa_set_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_isa_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -612,7 +618,7 @@ void _wrap_waste_open_options_isa_set_cwaste_ad84714de2a4c9b5(struct waste_open_
 }
 
 
-int _wrap_waste_open_options_isa_get_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_isa_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -625,7 +631,7 @@ int _wrap_waste_open_options_isa_get_cwaste_ad84714de2a4c9b5(struct waste_open_o
 }
 
 
-struct waste_open_options *_wrap_new_waste_open_options_cwaste_ad84714de2a4c9b5() {
+struct waste_open_options *_wrap_new_waste_open_options_cwaste_5e33cfc7ea02ff7c() {
   struct waste_open_options *result = 0 ;
   struct waste_open_options *_swig_go_result;
   
@@ -636,7 +642,7 @@ struct waste_open_options *_wrap_new_waste_open_options_cwaste_ad84714de2a4c9b5(
 }
 
 
-void _wrap_delete_waste_open_options_cwaste_ad84714de2a4c9b5(struct waste_open_options *_swig_go_0) {
+void _wrap_delete_waste_open_options_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   
   arg1 = *(struct waste_open_options **)&_swig_go_0; 
@@ -646,7 +652,7 @@ void _wrap_delete_waste_open_options_cwaste_ad84714de2a4c9b5(struct waste_open_o
 }
 
 
-void _wrap_waste_session_options_thinking_set_cwaste_ad84714de2a4c9b5(struct waste_session_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_session_options_thinking_set_cwaste_5e33cfc7ea02ff7c(struct waste_session_options *_swig_go_0, int _swig_go_1) {
   struct waste_session_options *arg1 = (struct waste_session_options *) 0 ;
   int32_t arg2 ;
   
@@ -658,7 +664,7 @@ void _wrap_waste_session_options_thinking_set_cwaste_ad84714de2a4c9b5(struct was
 }
 
 
-int _wrap_waste_session_options_thinking_get_cwaste_ad84714de2a4c9b5(struct waste_session_options *_swig_go_0) {
+int _wrap_waste_session_options_thinking_get_cwaste_5e33cfc7ea02ff7c(struct waste_session_options *_swig_go_0) {
   struct waste_session_options *arg1 = (struct waste_session_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -671,7 +677,7 @@ int _wrap_waste_session_options_thinking_get_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-void _wrap_waste_session_options_context_set_cwaste_ad84714de2a4c9b5(struct waste_session_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_session_options_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_session_options *_swig_go_0, long long _swig_go_1) {
   struct waste_session_options *arg1 = (struct waste_session_options *) 0 ;
   int64_t arg2 ;
   
@@ -683,7 +689,7 @@ void _wrap_waste_session_options_context_set_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-long long _wrap_waste_session_options_context_get_cwaste_ad84714de2a4c9b5(struct waste_session_options *_swig_go_0) {
+long long _wrap_waste_session_options_context_get_cwaste_5e33cfc7ea02ff7c(struct waste_session_options *_swig_go_0) {
   struct waste_session_options *arg1 = (struct waste_session_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -696,7 +702,7 @@ long long _wrap_waste_session_options_context_get_cwaste_ad84714de2a4c9b5(struct
 }
 
 
-struct waste_session_options *_wrap_new_waste_session_options_cwaste_ad84714de2a4c9b5() {
+struct waste_session_options *_wrap_new_waste_session_options_cwaste_5e33cfc7ea02ff7c() {
   struct waste_session_options *result = 0 ;
   struct waste_session_options *_swig_go_result;
   
@@ -707,7 +713,7 @@ struct waste_session_options *_wrap_new_waste_session_options_cwaste_ad84714de2a
 }
 
 
-void _wrap_delete_waste_session_options_cwaste_ad84714de2a4c9b5(struct waste_session_options *_swig_go_0) {
+void _wrap_delete_waste_session_options_cwaste_5e33cfc7ea02ff7c(struct waste_session_options *_swig_go_0) {
   struct waste_session_options *arg1 = (struct waste_session_options *) 0 ;
   
   arg1 = *(struct waste_session_options **)&_swig_go_0; 
@@ -717,7 +723,7 @@ void _wrap_delete_waste_session_options_cwaste_ad84714de2a4c9b5(struct waste_ses
 }
 
 
-void _wrap_waste_generation_options_max_tokens_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_max_tokens_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -729,7 +735,7 @@ void _wrap_waste_generation_options_max_tokens_set_cwaste_ad84714de2a4c9b5(struc
 }
 
 
-int _wrap_waste_generation_options_max_tokens_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_max_tokens_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -742,7 +748,7 @@ int _wrap_waste_generation_options_max_tokens_get_cwaste_ad84714de2a4c9b5(struct
 }
 
 
-void _wrap_waste_generation_options_temperature_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_temperature_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -754,7 +760,7 @@ void _wrap_waste_generation_options_temperature_set_cwaste_ad84714de2a4c9b5(stru
 }
 
 
-double _wrap_waste_generation_options_temperature_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_temperature_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -767,7 +773,7 @@ double _wrap_waste_generation_options_temperature_get_cwaste_ad84714de2a4c9b5(st
 }
 
 
-void _wrap_waste_generation_options_top_p_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_top_p_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -779,7 +785,7 @@ void _wrap_waste_generation_options_top_p_set_cwaste_ad84714de2a4c9b5(struct was
 }
 
 
-double _wrap_waste_generation_options_top_p_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_top_p_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -792,7 +798,7 @@ double _wrap_waste_generation_options_top_p_get_cwaste_ad84714de2a4c9b5(struct w
 }
 
 
-void _wrap_waste_generation_options_min_p_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_min_p_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -804,7 +810,7 @@ void _wrap_waste_generation_options_min_p_set_cwaste_ad84714de2a4c9b5(struct was
 }
 
 
-double _wrap_waste_generation_options_min_p_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_min_p_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -817,7 +823,7 @@ double _wrap_waste_generation_options_min_p_get_cwaste_ad84714de2a4c9b5(struct w
 }
 
 
-void _wrap_waste_generation_options_repeat_penalty_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_repeat_penalty_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -829,7 +835,7 @@ void _wrap_waste_generation_options_repeat_penalty_set_cwaste_ad84714de2a4c9b5(s
 }
 
 
-double _wrap_waste_generation_options_repeat_penalty_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_repeat_penalty_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -842,7 +848,7 @@ double _wrap_waste_generation_options_repeat_penalty_get_cwaste_ad84714de2a4c9b5
 }
 
 
-void _wrap_waste_generation_options_presence_penalty_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_presence_penalty_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -854,7 +860,7 @@ void _wrap_waste_generation_options_presence_penalty_set_cwaste_ad84714de2a4c9b5
 }
 
 
-double _wrap_waste_generation_options_presence_penalty_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_presence_penalty_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -867,7 +873,7 @@ double _wrap_waste_generation_options_presence_penalty_get_cwaste_ad84714de2a4c9
 }
 
 
-void _wrap_waste_generation_options_frequency_penalty_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_frequency_penalty_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -879,7 +885,7 @@ void _wrap_waste_generation_options_frequency_penalty_set_cwaste_ad84714de2a4c9b
 }
 
 
-double _wrap_waste_generation_options_frequency_penalty_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_frequency_penalty_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -892,7 +898,7 @@ double _wrap_waste_generation_options_frequency_penalty_get_cwaste_ad84714de2a4c
 }
 
 
-void _wrap_waste_generation_options_seed_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_generation_options_seed_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, long long _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int64_t arg2 ;
   
@@ -904,7 +910,7 @@ void _wrap_waste_generation_options_seed_set_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-long long _wrap_waste_generation_options_seed_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+long long _wrap_waste_generation_options_seed_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -917,7 +923,7 @@ long long _wrap_waste_generation_options_seed_get_cwaste_ad84714de2a4c9b5(struct
 }
 
 
-void _wrap_waste_generation_options_top_k_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_top_k_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -929,7 +935,7 @@ void _wrap_waste_generation_options_top_k_set_cwaste_ad84714de2a4c9b5(struct was
 }
 
 
-int _wrap_waste_generation_options_top_k_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_top_k_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -942,7 +948,7 @@ int _wrap_waste_generation_options_top_k_get_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-void _wrap_waste_generation_options_penalty_window_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_penalty_window_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -954,7 +960,7 @@ void _wrap_waste_generation_options_penalty_window_set_cwaste_ad84714de2a4c9b5(s
 }
 
 
-int _wrap_waste_generation_options_penalty_window_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_penalty_window_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -967,7 +973,7 @@ int _wrap_waste_generation_options_penalty_window_get_cwaste_ad84714de2a4c9b5(st
 }
 
 
-void _wrap_waste_generation_options_logprobs_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_logprobs_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -979,7 +985,7 @@ void _wrap_waste_generation_options_logprobs_set_cwaste_ad84714de2a4c9b5(struct 
 }
 
 
-int _wrap_waste_generation_options_logprobs_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_logprobs_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -992,7 +998,7 @@ int _wrap_waste_generation_options_logprobs_get_cwaste_ad84714de2a4c9b5(struct w
 }
 
 
-void _wrap_waste_generation_options_raw_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_raw_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -1004,7 +1010,7 @@ void _wrap_waste_generation_options_raw_set_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-int _wrap_waste_generation_options_raw_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_raw_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1017,7 +1023,7 @@ int _wrap_waste_generation_options_raw_get_cwaste_ad84714de2a4c9b5(struct waste_
 }
 
 
-void _wrap_waste_generation_options_markup_out_set_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_markup_out_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -1029,7 +1035,7 @@ void _wrap_waste_generation_options_markup_out_set_cwaste_ad84714de2a4c9b5(struc
 }
 
 
-int _wrap_waste_generation_options_markup_out_get_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_markup_out_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1042,7 +1048,7 @@ int _wrap_waste_generation_options_markup_out_get_cwaste_ad84714de2a4c9b5(struct
 }
 
 
-struct waste_generation_options *_wrap_new_waste_generation_options_cwaste_ad84714de2a4c9b5() {
+struct waste_generation_options *_wrap_new_waste_generation_options_cwaste_5e33cfc7ea02ff7c() {
   struct waste_generation_options *result = 0 ;
   struct waste_generation_options *_swig_go_result;
   
@@ -1053,7 +1059,7 @@ struct waste_generation_options *_wrap_new_waste_generation_options_cwaste_ad847
 }
 
 
-void _wrap_delete_waste_generation_options_cwaste_ad84714de2a4c9b5(struct waste_generation_options *_swig_go_0) {
+void _wrap_delete_waste_generation_options_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   
   arg1 = *(struct waste_generation_options **)&_swig_go_0; 
@@ -1063,7 +1069,7 @@ void _wrap_delete_waste_generation_options_cwaste_ad84714de2a4c9b5(struct waste_
 }
 
 
-void _wrap_waste_memory_plan_fits_set_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_memory_plan_fits_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, int _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int32_t arg2 ;
   
@@ -1075,7 +1081,7 @@ void _wrap_waste_memory_plan_fits_set_cwaste_ad84714de2a4c9b5(struct waste_memor
 }
 
 
-int _wrap_waste_memory_plan_fits_get_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+int _wrap_waste_memory_plan_fits_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1088,7 +1094,7 @@ int _wrap_waste_memory_plan_fits_get_cwaste_ad84714de2a4c9b5(struct waste_memory
 }
 
 
-void _wrap_waste_memory_plan_floor_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_floor_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1100,7 +1106,7 @@ void _wrap_waste_memory_plan_floor_bytes_set_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-long long _wrap_waste_memory_plan_floor_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_floor_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1113,7 +1119,7 @@ long long _wrap_waste_memory_plan_floor_bytes_get_cwaste_ad84714de2a4c9b5(struct
 }
 
 
-void _wrap_waste_memory_plan_recommended_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_recommended_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1125,7 +1131,7 @@ void _wrap_waste_memory_plan_recommended_bytes_set_cwaste_ad84714de2a4c9b5(struc
 }
 
 
-long long _wrap_waste_memory_plan_recommended_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_recommended_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1138,7 +1144,7 @@ long long _wrap_waste_memory_plan_recommended_bytes_get_cwaste_ad84714de2a4c9b5(
 }
 
 
-void _wrap_waste_memory_plan_trunk_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1150,7 +1156,7 @@ void _wrap_waste_memory_plan_trunk_bytes_set_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-long long _wrap_waste_memory_plan_trunk_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1163,7 +1169,7 @@ long long _wrap_waste_memory_plan_trunk_bytes_get_cwaste_ad84714de2a4c9b5(struct
 }
 
 
-void _wrap_waste_memory_plan_state_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_state_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1175,7 +1181,7 @@ void _wrap_waste_memory_plan_state_bytes_set_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-long long _wrap_waste_memory_plan_state_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_state_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1188,7 +1194,7 @@ long long _wrap_waste_memory_plan_state_bytes_get_cwaste_ad84714de2a4c9b5(struct
 }
 
 
-void _wrap_waste_memory_plan_scratch_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_scratch_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1200,7 +1206,7 @@ void _wrap_waste_memory_plan_scratch_bytes_set_cwaste_ad84714de2a4c9b5(struct wa
 }
 
 
-long long _wrap_waste_memory_plan_scratch_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_scratch_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1213,7 +1219,7 @@ long long _wrap_waste_memory_plan_scratch_bytes_get_cwaste_ad84714de2a4c9b5(stru
 }
 
 
-void _wrap_waste_memory_plan_staging_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_staging_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1225,7 +1231,7 @@ void _wrap_waste_memory_plan_staging_bytes_set_cwaste_ad84714de2a4c9b5(struct wa
 }
 
 
-long long _wrap_waste_memory_plan_staging_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_staging_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1238,7 +1244,7 @@ long long _wrap_waste_memory_plan_staging_bytes_get_cwaste_ad84714de2a4c9b5(stru
 }
 
 
-void _wrap_waste_memory_plan_cache_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_cache_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1250,7 +1256,7 @@ void _wrap_waste_memory_plan_cache_bytes_set_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-long long _wrap_waste_memory_plan_cache_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_cache_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1263,7 +1269,7 @@ long long _wrap_waste_memory_plan_cache_bytes_get_cwaste_ad84714de2a4c9b5(struct
 }
 
 
-void _wrap_waste_memory_plan_usable_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_usable_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1275,7 +1281,7 @@ void _wrap_waste_memory_plan_usable_bytes_set_cwaste_ad84714de2a4c9b5(struct was
 }
 
 
-long long _wrap_waste_memory_plan_usable_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_usable_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1288,7 +1294,7 @@ long long _wrap_waste_memory_plan_usable_bytes_get_cwaste_ad84714de2a4c9b5(struc
 }
 
 
-void _wrap_waste_memory_plan_budget_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1300,7 +1306,7 @@ void _wrap_waste_memory_plan_budget_bytes_set_cwaste_ad84714de2a4c9b5(struct was
 }
 
 
-long long _wrap_waste_memory_plan_budget_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1313,7 +1319,7 @@ long long _wrap_waste_memory_plan_budget_bytes_get_cwaste_ad84714de2a4c9b5(struc
 }
 
 
-struct waste_memory_plan *_wrap_new_waste_memory_plan_cwaste_ad84714de2a4c9b5() {
+struct waste_memory_plan *_wrap_new_waste_memory_plan_cwaste_5e33cfc7ea02ff7c() {
   struct waste_memory_plan *result = 0 ;
   struct waste_memory_plan *_swig_go_result;
   
@@ -1324,7 +1330,7 @@ struct waste_memory_plan *_wrap_new_waste_memory_plan_cwaste_ad84714de2a4c9b5() 
 }
 
 
-void _wrap_delete_waste_memory_plan_cwaste_ad84714de2a4c9b5(struct waste_memory_plan *_swig_go_0) {
+void _wrap_delete_waste_memory_plan_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   
   arg1 = *(struct waste_memory_plan **)&_swig_go_0; 
@@ -1334,7 +1340,7 @@ void _wrap_delete_waste_memory_plan_cwaste_ad84714de2a4c9b5(struct waste_memory_
 }
 
 
-void _wrap_waste_info_vocab_size_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_vocab_size_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1346,7 +1352,7 @@ void _wrap_waste_info_vocab_size_set_cwaste_ad84714de2a4c9b5(struct waste_info *
 }
 
 
-int _wrap_waste_info_vocab_size_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_vocab_size_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1359,7 +1365,7 @@ int _wrap_waste_info_vocab_size_get_cwaste_ad84714de2a4c9b5(struct waste_info *_
 }
 
 
-void _wrap_waste_info_layer_count_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_layer_count_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1371,7 +1377,7 @@ void _wrap_waste_info_layer_count_set_cwaste_ad84714de2a4c9b5(struct waste_info 
 }
 
 
-int _wrap_waste_info_layer_count_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_layer_count_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1384,7 +1390,7 @@ int _wrap_waste_info_layer_count_get_cwaste_ad84714de2a4c9b5(struct waste_info *
 }
 
 
-void _wrap_waste_info_hidden_size_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_hidden_size_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1396,7 +1402,7 @@ void _wrap_waste_info_hidden_size_set_cwaste_ad84714de2a4c9b5(struct waste_info 
 }
 
 
-int _wrap_waste_info_hidden_size_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_hidden_size_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1409,7 +1415,7 @@ int _wrap_waste_info_hidden_size_get_cwaste_ad84714de2a4c9b5(struct waste_info *
 }
 
 
-void _wrap_waste_info_expert_count_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_expert_count_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1421,7 +1427,7 @@ void _wrap_waste_info_expert_count_set_cwaste_ad84714de2a4c9b5(struct waste_info
 }
 
 
-int _wrap_waste_info_expert_count_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_expert_count_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1434,7 +1440,7 @@ int _wrap_waste_info_expert_count_get_cwaste_ad84714de2a4c9b5(struct waste_info 
 }
 
 
-void _wrap_waste_info_experts_per_token_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_experts_per_token_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1446,7 +1452,7 @@ void _wrap_waste_info_experts_per_token_set_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-int _wrap_waste_info_experts_per_token_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_experts_per_token_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1459,7 +1465,7 @@ int _wrap_waste_info_experts_per_token_get_cwaste_ad84714de2a4c9b5(struct waste_
 }
 
 
-void _wrap_waste_info_context_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1471,7 +1477,7 @@ void _wrap_waste_info_context_set_cwaste_ad84714de2a4c9b5(struct waste_info *_sw
 }
 
 
-long long _wrap_waste_info_context_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_context_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1484,7 +1490,7 @@ long long _wrap_waste_info_context_get_cwaste_ad84714de2a4c9b5(struct waste_info
 }
 
 
-void _wrap_waste_info_expert_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_expert_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1496,7 +1502,7 @@ void _wrap_waste_info_expert_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_info
 }
 
 
-long long _wrap_waste_info_expert_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_expert_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1509,7 +1515,7 @@ long long _wrap_waste_info_expert_bytes_get_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-void _wrap_waste_info_container_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_container_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1521,7 +1527,7 @@ void _wrap_waste_info_container_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_i
 }
 
 
-long long _wrap_waste_info_container_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_container_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1534,7 +1540,7 @@ long long _wrap_waste_info_container_bytes_get_cwaste_ad84714de2a4c9b5(struct wa
 }
 
 
-void _wrap_waste_info_budget_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1546,7 +1552,7 @@ void _wrap_waste_info_budget_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_info
 }
 
 
-long long _wrap_waste_info_budget_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1559,7 +1565,7 @@ long long _wrap_waste_info_budget_bytes_get_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-void _wrap_waste_info_cache_slots_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_cache_slots_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1571,7 +1577,7 @@ void _wrap_waste_info_cache_slots_set_cwaste_ad84714de2a4c9b5(struct waste_info 
 }
 
 
-long long _wrap_waste_info_cache_slots_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_cache_slots_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1584,7 +1590,7 @@ long long _wrap_waste_info_cache_slots_get_cwaste_ad84714de2a4c9b5(struct waste_
 }
 
 
-void _wrap_waste_info_threads_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_threads_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1596,7 +1602,7 @@ void _wrap_waste_info_threads_set_cwaste_ad84714de2a4c9b5(struct waste_info *_sw
 }
 
 
-int _wrap_waste_info_threads_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_threads_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1609,7 +1615,7 @@ int _wrap_waste_info_threads_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swi
 }
 
 
-void _wrap_waste_info_isa_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_isa_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1621,7 +1627,7 @@ void _wrap_waste_info_isa_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_g
 }
 
 
-int _wrap_waste_info_isa_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_isa_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1634,7 +1640,7 @@ int _wrap_waste_info_isa_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go
 }
 
 
-void _wrap_waste_info_direct_io_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_direct_io_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1646,7 +1652,7 @@ void _wrap_waste_info_direct_io_set_cwaste_ad84714de2a4c9b5(struct waste_info *_
 }
 
 
-int _wrap_waste_info_direct_io_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_direct_io_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1659,7 +1665,7 @@ int _wrap_waste_info_direct_io_get_cwaste_ad84714de2a4c9b5(struct waste_info *_s
 }
 
 
-void _wrap_waste_info_thinking_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_thinking_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1671,7 +1677,7 @@ void _wrap_waste_info_thinking_set_cwaste_ad84714de2a4c9b5(struct waste_info *_s
 }
 
 
-int _wrap_waste_info_thinking_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_thinking_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1684,7 +1690,7 @@ int _wrap_waste_info_thinking_get_cwaste_ad84714de2a4c9b5(struct waste_info *_sw
 }
 
 
-void _wrap_waste_info_eos_token_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_eos_token_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1696,7 +1702,7 @@ void _wrap_waste_info_eos_token_set_cwaste_ad84714de2a4c9b5(struct waste_info *_
 }
 
 
-int _wrap_waste_info_eos_token_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_eos_token_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1709,7 +1715,7 @@ int _wrap_waste_info_eos_token_get_cwaste_ad84714de2a4c9b5(struct waste_info *_s
 }
 
 
-void _wrap_waste_info_has_chat_set_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_has_chat_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1721,7 +1727,7 @@ void _wrap_waste_info_has_chat_set_cwaste_ad84714de2a4c9b5(struct waste_info *_s
 }
 
 
-int _wrap_waste_info_has_chat_get_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_has_chat_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1734,7 +1740,57 @@ int _wrap_waste_info_has_chat_get_cwaste_ad84714de2a4c9b5(struct waste_info *_sw
 }
 
 
-struct waste_info *_wrap_new_waste_info_cwaste_ad84714de2a4c9b5() {
+void _wrap_waste_info_token_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(struct waste_info **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->token_trunk_bytes = arg2;
+  
+}
+
+
+long long _wrap_waste_info_token_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(struct waste_info **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->token_trunk_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_waste_info_token_flops_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(struct waste_info **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->token_flops = arg2;
+  
+}
+
+
+long long _wrap_waste_info_token_flops_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(struct waste_info **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->token_flops);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+struct waste_info *_wrap_new_waste_info_cwaste_5e33cfc7ea02ff7c() {
   struct waste_info *result = 0 ;
   struct waste_info *_swig_go_result;
   
@@ -1745,7 +1801,7 @@ struct waste_info *_wrap_new_waste_info_cwaste_ad84714de2a4c9b5() {
 }
 
 
-void _wrap_delete_waste_info_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go_0) {
+void _wrap_delete_waste_info_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   
   arg1 = *(struct waste_info **)&_swig_go_0; 
@@ -1755,7 +1811,7 @@ void _wrap_delete_waste_info_cwaste_ad84714de2a4c9b5(struct waste_info *_swig_go
 }
 
 
-void _wrap_waste_stats_finish_reason_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_stats_finish_reason_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, int _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int32_t arg2 ;
   
@@ -1767,7 +1823,7 @@ void _wrap_waste_stats_finish_reason_set_cwaste_ad84714de2a4c9b5(struct waste_st
 }
 
 
-int _wrap_waste_stats_finish_reason_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+int _wrap_waste_stats_finish_reason_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1780,7 +1836,7 @@ int _wrap_waste_stats_finish_reason_get_cwaste_ad84714de2a4c9b5(struct waste_sta
 }
 
 
-void _wrap_waste_stats_position_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_position_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1792,7 +1848,7 @@ void _wrap_waste_stats_position_set_cwaste_ad84714de2a4c9b5(struct waste_stats *
 }
 
 
-long long _wrap_waste_stats_position_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_position_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1805,7 +1861,7 @@ long long _wrap_waste_stats_position_get_cwaste_ad84714de2a4c9b5(struct waste_st
 }
 
 
-void _wrap_waste_stats_context_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1817,7 +1873,7 @@ void _wrap_waste_stats_context_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_
 }
 
 
-long long _wrap_waste_stats_context_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_context_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1830,7 +1886,7 @@ long long _wrap_waste_stats_context_get_cwaste_ad84714de2a4c9b5(struct waste_sta
 }
 
 
-void _wrap_waste_stats_prompt_tokens_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_prompt_tokens_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1842,7 +1898,7 @@ void _wrap_waste_stats_prompt_tokens_set_cwaste_ad84714de2a4c9b5(struct waste_st
 }
 
 
-long long _wrap_waste_stats_prompt_tokens_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_prompt_tokens_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1855,7 +1911,7 @@ long long _wrap_waste_stats_prompt_tokens_get_cwaste_ad84714de2a4c9b5(struct was
 }
 
 
-void _wrap_waste_stats_generated_tokens_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_generated_tokens_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1867,7 +1923,7 @@ void _wrap_waste_stats_generated_tokens_set_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-long long _wrap_waste_stats_generated_tokens_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_generated_tokens_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1880,7 +1936,7 @@ long long _wrap_waste_stats_generated_tokens_get_cwaste_ad84714de2a4c9b5(struct 
 }
 
 
-void _wrap_waste_stats_prefill_us_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_prefill_us_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1892,7 +1948,7 @@ void _wrap_waste_stats_prefill_us_set_cwaste_ad84714de2a4c9b5(struct waste_stats
 }
 
 
-long long _wrap_waste_stats_prefill_us_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_prefill_us_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1905,7 +1961,7 @@ long long _wrap_waste_stats_prefill_us_get_cwaste_ad84714de2a4c9b5(struct waste_
 }
 
 
-void _wrap_waste_stats_decode_us_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_decode_us_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1917,7 +1973,7 @@ void _wrap_waste_stats_decode_us_set_cwaste_ad84714de2a4c9b5(struct waste_stats 
 }
 
 
-long long _wrap_waste_stats_decode_us_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_decode_us_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1930,7 +1986,7 @@ long long _wrap_waste_stats_decode_us_get_cwaste_ad84714de2a4c9b5(struct waste_s
 }
 
 
-void _wrap_waste_stats_experts_hit_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_experts_hit_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1942,7 +1998,7 @@ void _wrap_waste_stats_experts_hit_set_cwaste_ad84714de2a4c9b5(struct waste_stat
 }
 
 
-long long _wrap_waste_stats_experts_hit_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_experts_hit_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1955,7 +2011,7 @@ long long _wrap_waste_stats_experts_hit_get_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-void _wrap_waste_stats_experts_missed_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_experts_missed_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1967,7 +2023,7 @@ void _wrap_waste_stats_experts_missed_set_cwaste_ad84714de2a4c9b5(struct waste_s
 }
 
 
-long long _wrap_waste_stats_experts_missed_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_experts_missed_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1980,7 +2036,7 @@ long long _wrap_waste_stats_experts_missed_get_cwaste_ad84714de2a4c9b5(struct wa
 }
 
 
-void _wrap_waste_stats_bytes_read_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_bytes_read_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1992,7 +2048,7 @@ void _wrap_waste_stats_bytes_read_set_cwaste_ad84714de2a4c9b5(struct waste_stats
 }
 
 
-long long _wrap_waste_stats_bytes_read_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_bytes_read_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2005,7 +2061,7 @@ long long _wrap_waste_stats_bytes_read_get_cwaste_ad84714de2a4c9b5(struct waste_
 }
 
 
-void _wrap_waste_stats_read_us_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_read_us_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2017,7 +2073,7 @@ void _wrap_waste_stats_read_us_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_
 }
 
 
-long long _wrap_waste_stats_read_us_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_read_us_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2030,7 +2086,7 @@ long long _wrap_waste_stats_read_us_get_cwaste_ad84714de2a4c9b5(struct waste_sta
 }
 
 
-void _wrap_waste_stats_memory_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_memory_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2042,7 +2098,7 @@ void _wrap_waste_stats_memory_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_sta
 }
 
 
-long long _wrap_waste_stats_memory_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_memory_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2055,7 +2111,7 @@ long long _wrap_waste_stats_memory_bytes_get_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-void _wrap_waste_stats_peak_rss_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_peak_rss_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2067,7 +2123,7 @@ void _wrap_waste_stats_peak_rss_bytes_set_cwaste_ad84714de2a4c9b5(struct waste_s
 }
 
 
-long long _wrap_waste_stats_peak_rss_bytes_get_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_peak_rss_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2080,7 +2136,7 @@ long long _wrap_waste_stats_peak_rss_bytes_get_cwaste_ad84714de2a4c9b5(struct wa
 }
 
 
-struct waste_stats *_wrap_new_waste_stats_cwaste_ad84714de2a4c9b5() {
+struct waste_stats *_wrap_new_waste_stats_cwaste_5e33cfc7ea02ff7c() {
   struct waste_stats *result = 0 ;
   struct waste_stats *_swig_go_result;
   
@@ -2091,7 +2147,7 @@ struct waste_stats *_wrap_new_waste_stats_cwaste_ad84714de2a4c9b5() {
 }
 
 
-void _wrap_delete_waste_stats_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_go_0) {
+void _wrap_delete_waste_stats_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   
   arg1 = *(struct waste_stats **)&_swig_go_0; 
@@ -2101,7 +2157,7 @@ void _wrap_delete_waste_stats_cwaste_ad84714de2a4c9b5(struct waste_stats *_swig_
 }
 
 
-void _wrap_waste_token_id_set_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_token_id_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, int _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t arg2 ;
   
@@ -2113,7 +2169,7 @@ void _wrap_waste_token_id_set_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_
 }
 
 
-int _wrap_waste_token_id_get_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0) {
+int _wrap_waste_token_id_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2126,7 +2182,7 @@ int _wrap_waste_token_id_get_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_g
 }
 
 
-void _wrap_waste_token_first_index_set_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_token_first_index_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, long long _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int64_t arg2 ;
   
@@ -2138,7 +2194,7 @@ void _wrap_waste_token_first_index_set_cwaste_ad84714de2a4c9b5(struct waste_toke
 }
 
 
-long long _wrap_waste_token_first_index_get_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0) {
+long long _wrap_waste_token_first_index_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2151,7 +2207,7 @@ long long _wrap_waste_token_first_index_get_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-void _wrap_waste_token_count_set_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_token_count_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, int _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t arg2 ;
   
@@ -2163,7 +2219,7 @@ void _wrap_waste_token_count_set_cwaste_ad84714de2a4c9b5(struct waste_token *_sw
 }
 
 
-int _wrap_waste_token_count_get_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0) {
+int _wrap_waste_token_count_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2176,7 +2232,7 @@ int _wrap_waste_token_count_get_cwaste_ad84714de2a4c9b5(struct waste_token *_swi
 }
 
 
-void _wrap_waste_token_channel_set_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_token_channel_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, int _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t arg2 ;
   
@@ -2188,7 +2244,7 @@ void _wrap_waste_token_channel_set_cwaste_ad84714de2a4c9b5(struct waste_token *_
 }
 
 
-int _wrap_waste_token_channel_get_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0) {
+int _wrap_waste_token_channel_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2201,7 +2257,7 @@ int _wrap_waste_token_channel_get_cwaste_ad84714de2a4c9b5(struct waste_token *_s
 }
 
 
-void _wrap_waste_token_logprob_set_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_token_logprob_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, double _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   double arg2 ;
   
@@ -2213,7 +2269,7 @@ void _wrap_waste_token_logprob_set_cwaste_ad84714de2a4c9b5(struct waste_token *_
 }
 
 
-double _wrap_waste_token_logprob_get_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0) {
+double _wrap_waste_token_logprob_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   double result;
   double _swig_go_result;
@@ -2226,7 +2282,7 @@ double _wrap_waste_token_logprob_get_cwaste_ad84714de2a4c9b5(struct waste_token 
 }
 
 
-void _wrap_waste_token_position_set_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_token_position_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, long long _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int64_t arg2 ;
   
@@ -2238,7 +2294,7 @@ void _wrap_waste_token_position_set_cwaste_ad84714de2a4c9b5(struct waste_token *
 }
 
 
-long long _wrap_waste_token_position_get_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0) {
+long long _wrap_waste_token_position_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2251,7 +2307,7 @@ long long _wrap_waste_token_position_get_cwaste_ad84714de2a4c9b5(struct waste_to
 }
 
 
-void _wrap_waste_token_finish_reason_set_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_token_finish_reason_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, int _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t arg2 ;
   
@@ -2263,7 +2319,7 @@ void _wrap_waste_token_finish_reason_set_cwaste_ad84714de2a4c9b5(struct waste_to
 }
 
 
-int _wrap_waste_token_finish_reason_get_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0) {
+int _wrap_waste_token_finish_reason_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2276,7 +2332,7 @@ int _wrap_waste_token_finish_reason_get_cwaste_ad84714de2a4c9b5(struct waste_tok
 }
 
 
-struct waste_token *_wrap_new_waste_token_cwaste_ad84714de2a4c9b5() {
+struct waste_token *_wrap_new_waste_token_cwaste_5e33cfc7ea02ff7c() {
   struct waste_token *result = 0 ;
   struct waste_token *_swig_go_result;
   
@@ -2287,7 +2343,7 @@ struct waste_token *_wrap_new_waste_token_cwaste_ad84714de2a4c9b5() {
 }
 
 
-void _wrap_delete_waste_token_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_go_0) {
+void _wrap_delete_waste_token_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   
   arg1 = *(struct waste_token **)&_swig_go_0; 
@@ -2297,7 +2353,7 @@ void _wrap_delete_waste_token_cwaste_ad84714de2a4c9b5(struct waste_token *_swig_
 }
 
 
-void _wrap_waste_convert_options_threads_set_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_convert_options_threads_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t arg2 ;
   
@@ -2309,7 +2365,7 @@ void _wrap_waste_convert_options_threads_set_cwaste_ad84714de2a4c9b5(struct wast
 }
 
 
-int _wrap_waste_convert_options_threads_get_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0) {
+int _wrap_waste_convert_options_threads_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2322,7 +2378,7 @@ int _wrap_waste_convert_options_threads_get_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-void _wrap_waste_convert_options_stages_set_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_convert_options_stages_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t arg2 ;
   
@@ -2334,7 +2390,7 @@ void _wrap_waste_convert_options_stages_set_cwaste_ad84714de2a4c9b5(struct waste
 }
 
 
-int _wrap_waste_convert_options_stages_get_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0) {
+int _wrap_waste_convert_options_stages_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2347,7 +2403,7 @@ int _wrap_waste_convert_options_stages_get_cwaste_ad84714de2a4c9b5(struct waste_
 }
 
 
-void _wrap_waste_convert_options_index_bits_set_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_convert_options_index_bits_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t arg2 ;
   
@@ -2359,7 +2415,7 @@ void _wrap_waste_convert_options_index_bits_set_cwaste_ad84714de2a4c9b5(struct w
 }
 
 
-int _wrap_waste_convert_options_index_bits_get_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0) {
+int _wrap_waste_convert_options_index_bits_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2372,7 +2428,7 @@ int _wrap_waste_convert_options_index_bits_get_cwaste_ad84714de2a4c9b5(struct wa
 }
 
 
-void _wrap_waste_convert_options_trunk_bits_set_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_convert_options_trunk_bits_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t arg2 ;
   
@@ -2384,7 +2440,7 @@ void _wrap_waste_convert_options_trunk_bits_set_cwaste_ad84714de2a4c9b5(struct w
 }
 
 
-int _wrap_waste_convert_options_trunk_bits_get_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0) {
+int _wrap_waste_convert_options_trunk_bits_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2397,7 +2453,7 @@ int _wrap_waste_convert_options_trunk_bits_get_cwaste_ad84714de2a4c9b5(struct wa
 }
 
 
-void _wrap_waste_convert_options_expert_beam_set_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_convert_options_expert_beam_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t arg2 ;
   
@@ -2409,7 +2465,7 @@ void _wrap_waste_convert_options_expert_beam_set_cwaste_ad84714de2a4c9b5(struct 
 }
 
 
-int _wrap_waste_convert_options_expert_beam_get_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0) {
+int _wrap_waste_convert_options_expert_beam_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2422,7 +2478,7 @@ int _wrap_waste_convert_options_expert_beam_get_cwaste_ad84714de2a4c9b5(struct w
 }
 
 
-void _wrap_waste_convert_options_quantise_from_set_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_convert_options_quantise_from_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, long long _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int64_t arg2 ;
   
@@ -2434,7 +2490,7 @@ void _wrap_waste_convert_options_quantise_from_set_cwaste_ad84714de2a4c9b5(struc
 }
 
 
-long long _wrap_waste_convert_options_quantise_from_get_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0) {
+long long _wrap_waste_convert_options_quantise_from_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2447,7 +2503,7 @@ long long _wrap_waste_convert_options_quantise_from_get_cwaste_ad84714de2a4c9b5(
 }
 
 
-struct waste_convert_options *_wrap_new_waste_convert_options_cwaste_ad84714de2a4c9b5() {
+struct waste_convert_options *_wrap_new_waste_convert_options_cwaste_5e33cfc7ea02ff7c() {
   struct waste_convert_options *result = 0 ;
   struct waste_convert_options *_swig_go_result;
   
@@ -2458,7 +2514,7 @@ struct waste_convert_options *_wrap_new_waste_convert_options_cwaste_ad84714de2a
 }
 
 
-void _wrap_delete_waste_convert_options_cwaste_ad84714de2a4c9b5(struct waste_convert_options *_swig_go_0) {
+void _wrap_delete_waste_convert_options_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   
   arg1 = *(struct waste_convert_options **)&_swig_go_0; 
@@ -2468,7 +2524,7 @@ void _wrap_delete_waste_convert_options_cwaste_ad84714de2a4c9b5(struct waste_con
 }
 
 
-void _wrap_waste_progress_finished_set_cwaste_ad84714de2a4c9b5(struct waste_progress *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_progress_finished_set_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0, int _swig_go_1) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int32_t arg2 ;
   
@@ -2480,7 +2536,7 @@ void _wrap_waste_progress_finished_set_cwaste_ad84714de2a4c9b5(struct waste_prog
 }
 
 
-int _wrap_waste_progress_finished_get_cwaste_ad84714de2a4c9b5(struct waste_progress *_swig_go_0) {
+int _wrap_waste_progress_finished_get_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2493,7 +2549,7 @@ int _wrap_waste_progress_finished_get_cwaste_ad84714de2a4c9b5(struct waste_progr
 }
 
 
-void _wrap_waste_progress_done_set_cwaste_ad84714de2a4c9b5(struct waste_progress *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_progress_done_set_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0, long long _swig_go_1) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int64_t arg2 ;
   
@@ -2505,7 +2561,7 @@ void _wrap_waste_progress_done_set_cwaste_ad84714de2a4c9b5(struct waste_progress
 }
 
 
-long long _wrap_waste_progress_done_get_cwaste_ad84714de2a4c9b5(struct waste_progress *_swig_go_0) {
+long long _wrap_waste_progress_done_get_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2518,7 +2574,7 @@ long long _wrap_waste_progress_done_get_cwaste_ad84714de2a4c9b5(struct waste_pro
 }
 
 
-void _wrap_waste_progress_total_set_cwaste_ad84714de2a4c9b5(struct waste_progress *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_progress_total_set_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0, long long _swig_go_1) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int64_t arg2 ;
   
@@ -2530,7 +2586,7 @@ void _wrap_waste_progress_total_set_cwaste_ad84714de2a4c9b5(struct waste_progres
 }
 
 
-long long _wrap_waste_progress_total_get_cwaste_ad84714de2a4c9b5(struct waste_progress *_swig_go_0) {
+long long _wrap_waste_progress_total_get_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2543,7 +2599,7 @@ long long _wrap_waste_progress_total_get_cwaste_ad84714de2a4c9b5(struct waste_pr
 }
 
 
-struct waste_progress *_wrap_new_waste_progress_cwaste_ad84714de2a4c9b5() {
+struct waste_progress *_wrap_new_waste_progress_cwaste_5e33cfc7ea02ff7c() {
   struct waste_progress *result = 0 ;
   struct waste_progress *_swig_go_result;
   
@@ -2554,7 +2610,7 @@ struct waste_progress *_wrap_new_waste_progress_cwaste_ad84714de2a4c9b5() {
 }
 
 
-void _wrap_delete_waste_progress_cwaste_ad84714de2a4c9b5(struct waste_progress *_swig_go_0) {
+void _wrap_delete_waste_progress_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   
   arg1 = *(struct waste_progress **)&_swig_go_0; 
@@ -2564,7 +2620,103 @@ void _wrap_delete_waste_progress_cwaste_ad84714de2a4c9b5(struct waste_progress *
 }
 
 
-int _wrap_waste_abi_version_cwaste_ad84714de2a4c9b5() {
+void _wrap_waste_synthesis_options_layers_set_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0, int _swig_go_1) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(struct waste_synthesis_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->layers = arg2;
+  
+}
+
+
+int _wrap_waste_synthesis_options_layers_get_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = *(struct waste_synthesis_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->layers);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_waste_synthesis_options_experts_set_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0, int _swig_go_1) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(struct waste_synthesis_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->experts = arg2;
+  
+}
+
+
+int _wrap_waste_synthesis_options_experts_get_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = *(struct waste_synthesis_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->experts);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_waste_synthesis_options_seed_set_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0, long long _swig_go_1) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(struct waste_synthesis_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->seed = arg2;
+  
+}
+
+
+long long _wrap_waste_synthesis_options_seed_get_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(struct waste_synthesis_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->seed);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+struct waste_synthesis_options *_wrap_new_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c() {
+  struct waste_synthesis_options *result = 0 ;
+  struct waste_synthesis_options *_swig_go_result;
+  
+  
+  result = (struct waste_synthesis_options *)new_waste_synthesis_options();
+  *(struct waste_synthesis_options **)&_swig_go_result = (struct waste_synthesis_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0) {
+  struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
+  
+  arg1 = *(struct waste_synthesis_options **)&_swig_go_0; 
+  
+  delete_waste_synthesis_options(arg1);
+  
+}
+
+
+int _wrap_waste_abi_version_cwaste_5e33cfc7ea02ff7c() {
   int32_t result;
   int _swig_go_result;
   
@@ -2575,7 +2727,7 @@ int _wrap_waste_abi_version_cwaste_ad84714de2a4c9b5() {
 }
 
 
-long long _wrap_waste_version_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0) {
+long long _wrap_waste_version_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -2592,7 +2744,7 @@ long long _wrap_waste_version_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0) {
 }
 
 
-long long _wrap_waste_abi_sizes_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0) {
+long long _wrap_waste_abi_sizes_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0) {
   int32_t *arg1 = (int32_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -2609,7 +2761,7 @@ long long _wrap_waste_abi_sizes_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0) {
 }
 
 
-void _wrap_waste_free_cwaste_ad84714de2a4c9b5(void *_swig_go_0) {
+void _wrap_waste_free_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = (void *)_swig_go_0; 
@@ -2619,7 +2771,7 @@ void _wrap_waste_free_cwaste_ad84714de2a4c9b5(void *_swig_go_0) {
 }
 
 
-void _wrap_waste_cancel_cwaste_ad84714de2a4c9b5(void *_swig_go_0) {
+void _wrap_waste_cancel_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = (void *)_swig_go_0; 
@@ -2629,7 +2781,7 @@ void _wrap_waste_cancel_cwaste_ad84714de2a4c9b5(void *_swig_go_0) {
 }
 
 
-int _wrap_waste_plan_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, struct waste_memory_plan *_swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_plan_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, struct waste_memory_plan *_swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   waste_open_options *arg3 = (waste_open_options *) 0 ;
@@ -2657,7 +2809,7 @@ int _wrap_waste_plan_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0, struct waste_
 }
 
 
-int _wrap_waste_open_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_open_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   waste_open_options *arg3 = (waste_open_options *) 0 ;
@@ -2687,7 +2839,7 @@ int _wrap_waste_open_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0, struct waste_
 }
 
 
-int _wrap_waste_open_job_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_open_job_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   waste_open_options *arg3 = (waste_open_options *) 0 ;
@@ -2717,7 +2869,7 @@ int _wrap_waste_open_job_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0, struct wa
 }
 
 
-int _wrap_waste_job_model_cwaste_ad84714de2a4c9b5(waste_job *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_job_model_cwaste_5e33cfc7ea02ff7c(waste_job *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_job *arg1 = (waste_job *) 0 ;
   waste_model **arg2 = (waste_model **) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -2741,7 +2893,7 @@ int _wrap_waste_job_model_cwaste_ad84714de2a4c9b5(waste_job *_swig_go_0, _goslic
 }
 
 
-int _wrap_waste_model_info_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, struct waste_info *_swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_model_info_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, struct waste_info *_swig_go_1, _goslice_ _swig_go_2) {
   waste_model *arg1 = (waste_model *) 0 ;
   waste_info *arg2 = (waste_info *) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -2763,7 +2915,7 @@ int _wrap_waste_model_info_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, stru
 }
 
 
-int _wrap_waste_model_stats_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_model_stats_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
   waste_model *arg1 = (waste_model *) 0 ;
   waste_stats *arg2 = (waste_stats *) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -2785,7 +2937,7 @@ int _wrap_waste_model_stats_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, str
 }
 
 
-long long _wrap_waste_model_name_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_waste_model_name_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_model *arg1 = (waste_model *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2811,7 +2963,7 @@ long long _wrap_waste_model_name_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0
 }
 
 
-int _wrap_waste_convert_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0, _goslice_ _swig_go_1, struct waste_convert_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+int _wrap_waste_convert_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, _goslice_ _swig_go_1, struct waste_convert_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2847,7 +2999,43 @@ int _wrap_waste_convert_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0, _goslice_ 
 }
 
 
-int _wrap_waste_verify_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_synthesize_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, _goslice_ _swig_go_1, struct waste_synthesis_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+  char *arg1 = (char *) 0 ;
+  int64_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  waste_synthesis_options *arg5 = (waste_synthesis_options *) 0 ;
+  waste_job **arg6 = (waste_job **) 0 ;
+  waste_error *arg7 = (waste_error *) 0 ;
+  waste_job *handle6 = 0 ;
+  waste_error failure7 ;
+  waste_status result;
+  int _swig_go_result;
+  
+  
+  arg1 = (char *)_swig_go_0.array;
+  arg2 = _swig_go_0.len;
+  
+  
+  arg3 = (char *)_swig_go_1.array;
+  arg4 = _swig_go_1.len;
+  
+  arg5 = *(waste_synthesis_options **)&_swig_go_2; 
+  arg6 = &handle6;
+  memset(&failure7, 0, sizeof failure7);
+  failure7.struct_size = (uint32_t)sizeof failure7;
+  arg7 = &failure7;
+  
+  result = (waste_status)waste_synthesize((char const *)arg1,arg2,(char const *)arg3,arg4,(struct waste_synthesis_options const *)arg5,arg6,arg7);
+  _swig_go_result = result; 
+  if (handle6 && _swig_go_3.len) ((uintptr_t *)_swig_go_3.array)[0] = (uintptr_t)handle6;
+  if (failure7.code && _swig_go_4.len >= (intgo)sizeof failure7)
+  memcpy(_swig_go_4.array, &failure7, sizeof failure7);
+  return _swig_go_result;
+}
+
+
+int _wrap_waste_verify_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   waste_job **arg3 = (waste_job **) 0 ;
@@ -2875,7 +3063,7 @@ int _wrap_waste_verify_cwaste_ad84714de2a4c9b5(_goslice_ _swig_go_0, _goslice_ _
 }
 
 
-int _wrap_waste_job_progress_cwaste_ad84714de2a4c9b5(waste_job *_swig_go_0, struct waste_progress *_swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_job_progress_cwaste_5e33cfc7ea02ff7c(waste_job *_swig_go_0, struct waste_progress *_swig_go_1, _goslice_ _swig_go_2) {
   waste_job *arg1 = (waste_job *) 0 ;
   waste_progress *arg2 = (waste_progress *) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -2897,7 +3085,7 @@ int _wrap_waste_job_progress_cwaste_ad84714de2a4c9b5(waste_job *_swig_go_0, stru
 }
 
 
-int _wrap_waste_job_wait_cwaste_ad84714de2a4c9b5(waste_job *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_job_wait_cwaste_5e33cfc7ea02ff7c(waste_job *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   waste_job *arg1 = (waste_job *) 0 ;
   int64_t arg2 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -2919,7 +3107,7 @@ int _wrap_waste_job_wait_cwaste_ad84714de2a4c9b5(waste_job *_swig_go_0, long lon
 }
 
 
-long long _wrap_waste_log_next_cwaste_ad84714de2a4c9b5(void *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_waste_log_next_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   void *arg1 = (void *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2945,7 +3133,7 @@ long long _wrap_waste_log_next_cwaste_ad84714de2a4c9b5(void *_swig_go_0, _goslic
 }
 
 
-long long _wrap_waste_tokenize_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_tokenize_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_model *arg1 = (waste_model *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2977,7 +3165,7 @@ long long _wrap_waste_tokenize_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, 
 }
 
 
-long long _wrap_waste_tokenize_markup_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_tokenize_markup_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_model *arg1 = (waste_model *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3009,7 +3197,7 @@ long long _wrap_waste_tokenize_markup_cwaste_ad84714de2a4c9b5(waste_model *_swig
 }
 
 
-long long _wrap_waste_detokenize_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_detokenize_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_model *arg1 = (waste_model *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int64_t arg3 ;
@@ -3041,7 +3229,7 @@ long long _wrap_waste_detokenize_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0
 }
 
 
-int _wrap_waste_session_create_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, struct waste_session_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_session_create_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, struct waste_session_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_model *arg1 = (waste_model *) 0 ;
   waste_session_options *arg2 = (waste_session_options *) 0 ;
   waste_session **arg3 = (waste_session **) 0 ;
@@ -3067,7 +3255,7 @@ int _wrap_waste_session_create_cwaste_ad84714de2a4c9b5(waste_model *_swig_go_0, 
 }
 
 
-int _wrap_waste_session_add_message_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, int _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_session_add_message_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, int _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_session *arg1 = (waste_session *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -3095,7 +3283,7 @@ int _wrap_waste_session_add_message_cwaste_ad84714de2a4c9b5(waste_session *_swig
 }
 
 
-long long _wrap_waste_eval_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_eval_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_session *arg1 = (waste_session *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int64_t arg3 ;
@@ -3127,7 +3315,7 @@ long long _wrap_waste_eval_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, _g
 }
 
 
-long long _wrap_waste_session_tokens_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_waste_session_tokens_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int64_t arg3 ;
@@ -3153,7 +3341,7 @@ long long _wrap_waste_session_tokens_cwaste_ad84714de2a4c9b5(waste_session *_swi
 }
 
 
-int _wrap_waste_session_reset_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, _goslice_ _swig_go_1) {
+int _wrap_waste_session_reset_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1) {
   waste_session *arg1 = (waste_session *) 0 ;
   waste_error *arg2 = (waste_error *) 0 ;
   waste_error failure2 ;
@@ -3173,7 +3361,7 @@ int _wrap_waste_session_reset_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0,
 }
 
 
-int _wrap_waste_session_rewind_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_session_rewind_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   int64_t arg2 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3195,7 +3383,7 @@ int _wrap_waste_session_rewind_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0
 }
 
 
-int _wrap_waste_session_fork_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_session_fork_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   waste_session **arg2 = (waste_session **) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3219,7 +3407,7 @@ int _wrap_waste_session_fork_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, 
 }
 
 
-int _wrap_waste_session_save_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_session_save_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3245,7 +3433,7 @@ int _wrap_waste_session_save_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, 
 }
 
 
-int _wrap_waste_session_load_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_session_load_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3271,7 +3459,7 @@ int _wrap_waste_session_load_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, 
 }
 
 
-int _wrap_waste_session_stats_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_session_stats_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   waste_stats *arg2 = (waste_stats *) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3293,7 +3481,7 @@ int _wrap_waste_session_stats_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0,
 }
 
 
-int _wrap_waste_generate_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, _goslice_ _swig_go_1, struct waste_generation_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+int _wrap_waste_generate_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, struct waste_generation_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   waste_session *arg1 = (waste_session *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3325,7 +3513,7 @@ int _wrap_waste_generate_cwaste_ad84714de2a4c9b5(waste_session *_swig_go_0, _gos
 }
 
 
-int _wrap_waste_generation_add_stop_cwaste_ad84714de2a4c9b5(waste_generation *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_generation_add_stop_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3351,7 +3539,7 @@ int _wrap_waste_generation_add_stop_cwaste_ad84714de2a4c9b5(waste_generation *_s
 }
 
 
-int _wrap_waste_generation_add_stop_token_cwaste_ad84714de2a4c9b5(waste_generation *_swig_go_0, int _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_generation_add_stop_token_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, int _swig_go_1, _goslice_ _swig_go_2) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   int32_t arg2 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3373,7 +3561,7 @@ int _wrap_waste_generation_add_stop_token_cwaste_ad84714de2a4c9b5(waste_generati
 }
 
 
-int _wrap_waste_generation_add_bias_cwaste_ad84714de2a4c9b5(waste_generation *_swig_go_0, int _swig_go_1, double _swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_generation_add_bias_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, int _swig_go_1, double _swig_go_2, _goslice_ _swig_go_3) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -3397,7 +3585,7 @@ int _wrap_waste_generation_add_bias_cwaste_ad84714de2a4c9b5(waste_generation *_s
 }
 
 
-long long _wrap_waste_next_cwaste_ad84714de2a4c9b5(waste_generation *_swig_go_0, _goslice_ _swig_go_1, struct waste_token *_swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_next_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, _goslice_ _swig_go_1, struct waste_token *_swig_go_2, _goslice_ _swig_go_3) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3425,7 +3613,7 @@ long long _wrap_waste_next_cwaste_ad84714de2a4c9b5(waste_generation *_swig_go_0,
 }
 
 
-long long _wrap_waste_generation_tokens_cwaste_ad84714de2a4c9b5(waste_generation *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_generation_tokens_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int64_t arg3 ;
@@ -3457,7 +3645,7 @@ long long _wrap_waste_generation_tokens_cwaste_ad84714de2a4c9b5(waste_generation
 }
 
 
-int _wrap_waste_generation_stats_cwaste_ad84714de2a4c9b5(waste_generation *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_generation_stats_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   waste_stats *arg2 = (waste_stats *) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;

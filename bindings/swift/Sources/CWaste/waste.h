@@ -175,6 +175,8 @@ typedef struct waste_info {
   int32_t thinking;         /* 1 if the model's chat format has a thinking channel */
   int32_t eos_token;        /* the token that ends a turn, -1 if none */
   int32_t has_chat;         /* 1 if the container holds a chat format */
+  int64_t token_trunk_bytes; /* of weights that every token reads from memory */
+  int64_t token_flops;       /* of a token's matrices, experts included: 2 a weight */
 } waste_info;
 
 /* Counters since the object was made. A session's and a generation's count their own work. */
@@ -220,9 +222,18 @@ typedef struct waste_convert_options {
 typedef struct waste_progress {
   uint32_t struct_size;
   int32_t finished;    /* 1 once the job has ended, well or not */
-  int64_t done;        /* in units of the job (bytes for open and verify, tensors for convert) */
+  int64_t done;        /* in units of the job (tensors for convert, bytes for others) */
   int64_t total;       /* 0 until known */
 } waste_progress;
+
+/* Random weights in the true shape of "kimi-linear-48b", "k3" or "mini", for measuring. */
+typedef struct waste_synthesis_options {
+  uint32_t struct_size;
+  int32_t layers;  /* the first so many, at true width [all] */
+  int32_t experts; /* of each layer [all] */
+  int32_t reserved; /* 0 */
+  int64_t seed;    /* same seed, same bytes */
+} waste_synthesis_options;
 
 /* ---- library ---- */
 
@@ -241,13 +252,15 @@ WASTE_API void waste_session_options_init(waste_session_options *options, int64_
 WASTE_API void waste_generation_options_init(waste_generation_options *options,
                                              int64_t struct_size);
 WASTE_API void waste_convert_options_init(waste_convert_options *options, int64_t struct_size);
+WASTE_API void waste_synthesis_options_init(waste_synthesis_options *options, int64_t struct_size);
 
 /* Releases any object the library returned: the caller's reference ends, work under way is told to
  * stop. NULL is fine. Any thread. */
 WASTE_API void waste_free(void *object);
 
 /* Asks a generation or a job to stop: within a layer or one read. Sticky, idempotent, returns at
- * once, any thread. Another kind of object, or NULL, is ignored. */
+ * once, any thread. Of a session it stops the waste_eval that runs on it now, if one does. Another
+ * kind of object, or NULL, is ignored. */
 WASTE_API void waste_cancel(void *object);
 
 /* ---- model ---- */
@@ -286,6 +299,12 @@ WASTE_API int64_t waste_model_name(waste_model *model, char *buffer, int64_t buf
 WASTE_API waste_status waste_convert(const char *source, int64_t source_size, const char *target,
                                      int64_t target_size, const waste_convert_options *options,
                                      waste_job **out, waste_error *error);
+
+/* Writes a container of random weights, as fast as the drive takes it. `target` as above. */
+WASTE_API waste_status waste_synthesize(const char *shape, int64_t shape_size, const char *target,
+                                        int64_t target_size,
+                                        const waste_synthesis_options *options, waste_job **out,
+                                        waste_error *error);
 
 /* Reads every byte of a container and checks all that can be checked. */
 WASTE_API waste_status waste_verify(const char *path, int64_t path_size, waste_job **out,
@@ -332,7 +351,8 @@ WASTE_API waste_status waste_session_add_message(waste_session *session, int32_t
 
 /* Runs `tokens` through the model and copies out logits: `logit_count` must be a multiple of the
  * vocabulary, n x vocab_size gives those of the last n tokens, [n, vocab_size]; 0 gives none.
- * Returns the number of floats written. Errors: CONTEXT_FULL, ARGUMENT, IO, CORRUPT, BUSY. */
+ * Returns the number of floats written. On failure, and when waste_cancel or waste_free stops it,
+ * the session holds what it held. Errors: CONTEXT_FULL, ARGUMENT, IO, CORRUPT, BUSY, CANCELLED. */
 WASTE_API int64_t waste_eval(waste_session *session, const int32_t *tokens, int64_t token_count,
                              float *logits, int64_t logit_count, waste_error *error);
 

@@ -79,6 +79,11 @@ internal static class WasteNative {
     return ret;
   }
 
+  public static int waste_synthesize(byte[] shape, long shape_size, byte[] target, long target_size, waste_synthesis_options options, out global::System.IntPtr out_, byte[] error) {
+    int ret = WasteNativePINVOKE.waste_synthesize(shape, shape_size, target, target_size, waste_synthesis_options.getCPtr(options), out out_, error);
+    return ret;
+  }
+
   public static int waste_verify(byte[] path, long path_size, out global::System.IntPtr out_, byte[] error) {
     int ret = WasteNativePINVOKE.waste_verify(path, path_size, out out_, error);
     return ret;

@@ -340,6 +340,18 @@ internal static class WasteNativePINVOKE {
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_info_has_chat_get___")]
   public static extern int waste_info_has_chat_get(global::System.Runtime.InteropServices.HandleRef jarg1);
 
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_info_token_trunk_bytes_set___")]
+  public static extern void waste_info_token_trunk_bytes_set(global::System.Runtime.InteropServices.HandleRef jarg1, long jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_info_token_trunk_bytes_get___")]
+  public static extern long waste_info_token_trunk_bytes_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_info_token_flops_set___")]
+  public static extern void waste_info_token_flops_set(global::System.Runtime.InteropServices.HandleRef jarg1, long jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_info_token_flops_get___")]
+  public static extern long waste_info_token_flops_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_new_waste_info___")]
   public static extern global::System.IntPtr new_waste_info();
 
@@ -544,6 +556,30 @@ internal static class WasteNativePINVOKE {
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_delete_waste_progress___")]
   public static extern void delete_waste_progress(global::System.Runtime.InteropServices.HandleRef jarg1);
 
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_synthesis_options_layers_set___")]
+  public static extern void waste_synthesis_options_layers_set(global::System.Runtime.InteropServices.HandleRef jarg1, int jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_synthesis_options_layers_get___")]
+  public static extern int waste_synthesis_options_layers_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_synthesis_options_experts_set___")]
+  public static extern void waste_synthesis_options_experts_set(global::System.Runtime.InteropServices.HandleRef jarg1, int jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_synthesis_options_experts_get___")]
+  public static extern int waste_synthesis_options_experts_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_synthesis_options_seed_set___")]
+  public static extern void waste_synthesis_options_seed_set(global::System.Runtime.InteropServices.HandleRef jarg1, long jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_synthesis_options_seed_get___")]
+  public static extern long waste_synthesis_options_seed_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_new_waste_synthesis_options___")]
+  public static extern global::System.IntPtr new_waste_synthesis_options();
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_delete_waste_synthesis_options___")]
+  public static extern void delete_waste_synthesis_options(global::System.Runtime.InteropServices.HandleRef jarg1);
+
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_abi_version___")]
   public static extern int waste_abi_version();
 
@@ -579,6 +615,9 @@ internal static class WasteNativePINVOKE {
 
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_convert___")]
   public static extern int waste_convert(byte[] jarg1, long jarg2, byte[] jarg3, long jarg4, global::System.Runtime.InteropServices.HandleRef jarg5, out global::System.IntPtr jarg6, byte[] jarg7);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_synthesize___")]
+  public static extern int waste_synthesize(byte[] jarg1, long jarg2, byte[] jarg3, long jarg4, global::System.Runtime.InteropServices.HandleRef jarg5, out global::System.IntPtr jarg6, byte[] jarg7);
 
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_verify___")]
   public static extern int waste_verify(byte[] jarg1, long jarg2, out global::System.IntPtr jarg3, byte[] jarg4);

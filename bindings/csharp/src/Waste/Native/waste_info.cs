@@ -217,6 +217,26 @@ internal class waste_info : global::System.IDisposable {
     } 
   }
 
+  public long token_trunk_bytes {
+    set {
+      WasteNativePINVOKE.waste_info_token_trunk_bytes_set(swigCPtr, value);
+    } 
+    get {
+      long ret = WasteNativePINVOKE.waste_info_token_trunk_bytes_get(swigCPtr);
+      return ret;
+    } 
+  }
+
+  public long token_flops {
+    set {
+      WasteNativePINVOKE.waste_info_token_flops_set(swigCPtr, value);
+    } 
+    get {
+      long ret = WasteNativePINVOKE.waste_info_token_flops_get(swigCPtr);
+      return ret;
+    } 
+  }
+
   public waste_info() : this(WasteNativePINVOKE.new_waste_info(), true) {
   }
 

@@ -88,6 +88,7 @@ extension waste_stats: RawStruct {}
 extension waste_token: RawStruct {}
 extension waste_convert_options: RawStruct {}
 extension waste_progress: RawStruct {}
+extension waste_synthesis_options: RawStruct {}
 
 /// What waste_abi_sizes must answer: the sizes that this module was compiled with.
 let rawStructSizes: [Int32] = [
@@ -101,6 +102,7 @@ let rawStructSizes: [Int32] = [
   Int32(MemoryLayout<waste_token>.size),
   Int32(MemoryLayout<waste_convert_options>.size),
   Int32(MemoryLayout<waste_progress>.size),
+  Int32(MemoryLayout<waste_synthesis_options>.size),
 ]
 
 /// The functions of the header, in its order: an array and its count are one buffer.
@@ -198,6 +200,16 @@ enum Raw {
     error: UnsafeMutablePointer<waste_error>?
   ) -> waste_status {
     CWaste.waste_convert(source.baseAddress, Int64(source.count), target.baseAddress, Int64(target.count), options, out, error)
+  }
+
+  static func synthesize(
+    shape: UnsafeBufferPointer<CChar>,
+    target: UnsafeBufferPointer<CChar>,
+    options: UnsafePointer<waste_synthesis_options>?,
+    out: UnsafeMutablePointer<OpaquePointer?>,
+    error: UnsafeMutablePointer<waste_error>?
+  ) -> waste_status {
+    CWaste.waste_synthesize(shape.baseAddress, Int64(shape.count), target.baseAddress, Int64(target.count), options, out, error)
   }
 
   static func verify(

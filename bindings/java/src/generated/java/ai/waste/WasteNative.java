@@ -65,6 +65,10 @@ final class WasteNative implements WasteNativeConstants {
     return WasteNativeJNI.waste_convert(source, target, waste_convert_options.getCPtr(options), options, out, error);
   }
 
+  public static int waste_synthesize(byte[] shape, byte[] target, waste_synthesis_options options, long[] out, byte[] error) {
+    return WasteNativeJNI.waste_synthesize(shape, target, waste_synthesis_options.getCPtr(options), options, out, error);
+  }
+
   public static int waste_verify(byte[] path, long[] out, byte[] error) {
     return WasteNativeJNI.waste_verify(path, out, error);
   }

@@ -116,6 +116,10 @@ final class WasteNativeJNI {
   public final static native int waste_info_eos_token_get(long jarg1, waste_info jarg1_);
   public final static native void waste_info_has_chat_set(long jarg1, waste_info jarg1_, int jarg2);
   public final static native int waste_info_has_chat_get(long jarg1, waste_info jarg1_);
+  public final static native void waste_info_token_trunk_bytes_set(long jarg1, waste_info jarg1_, long jarg2);
+  public final static native long waste_info_token_trunk_bytes_get(long jarg1, waste_info jarg1_);
+  public final static native void waste_info_token_flops_set(long jarg1, waste_info jarg1_, long jarg2);
+  public final static native long waste_info_token_flops_get(long jarg1, waste_info jarg1_);
   public final static native long new_waste_info();
   public final static native void delete_waste_info(long jarg1);
   public final static native void waste_stats_finish_reason_set(long jarg1, waste_stats jarg1_, int jarg2);
@@ -184,6 +188,14 @@ final class WasteNativeJNI {
   public final static native long waste_progress_total_get(long jarg1, waste_progress jarg1_);
   public final static native long new_waste_progress();
   public final static native void delete_waste_progress(long jarg1);
+  public final static native void waste_synthesis_options_layers_set(long jarg1, waste_synthesis_options jarg1_, int jarg2);
+  public final static native int waste_synthesis_options_layers_get(long jarg1, waste_synthesis_options jarg1_);
+  public final static native void waste_synthesis_options_experts_set(long jarg1, waste_synthesis_options jarg1_, int jarg2);
+  public final static native int waste_synthesis_options_experts_get(long jarg1, waste_synthesis_options jarg1_);
+  public final static native void waste_synthesis_options_seed_set(long jarg1, waste_synthesis_options jarg1_, long jarg2);
+  public final static native long waste_synthesis_options_seed_get(long jarg1, waste_synthesis_options jarg1_);
+  public final static native long new_waste_synthesis_options();
+  public final static native void delete_waste_synthesis_options(long jarg1);
   public final static native int waste_abi_version();
   public final static native long waste_version(byte[] jarg1);
   public final static native long waste_abi_sizes(int[] jarg1);
@@ -197,6 +209,7 @@ final class WasteNativeJNI {
   public final static native int waste_model_stats(long jarg1, long jarg2, waste_stats jarg2_, byte[] jarg3);
   public final static native long waste_model_name(long jarg1, byte[] jarg2, byte[] jarg4);
   public final static native int waste_convert(byte[] jarg1, byte[] jarg3, long jarg5, waste_convert_options jarg5_, long[] jarg6, byte[] jarg7);
+  public final static native int waste_synthesize(byte[] jarg1, byte[] jarg3, long jarg5, waste_synthesis_options jarg5_, long[] jarg6, byte[] jarg7);
   public final static native int waste_verify(byte[] jarg1, long[] jarg3, byte[] jarg4);
   public final static native int waste_job_progress(long jarg1, long jarg2, waste_progress jarg2_, byte[] jarg3);
   public final static native int waste_job_wait(long jarg1, long jarg2, byte[] jarg3);

@@ -171,6 +171,22 @@ final class waste_info {
     return WasteNativeJNI.waste_info_has_chat_get(swigCPtr, this);
   }
 
+  public void setToken_trunk_bytes(long value) {
+    WasteNativeJNI.waste_info_token_trunk_bytes_set(swigCPtr, this, value);
+  }
+
+  public long getToken_trunk_bytes() {
+    return WasteNativeJNI.waste_info_token_trunk_bytes_get(swigCPtr, this);
+  }
+
+  public void setToken_flops(long value) {
+    WasteNativeJNI.waste_info_token_flops_set(swigCPtr, this, value);
+  }
+
+  public long getToken_flops() {
+    return WasteNativeJNI.waste_info_token_flops_get(swigCPtr, this);
+  }
+
   public waste_info() {
     this(WasteNativeJNI.new_waste_info(), true);
   }

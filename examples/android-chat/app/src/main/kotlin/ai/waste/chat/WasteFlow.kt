@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers as flows. A piece is pulled when the collector wants one (no buffer, so nothing runs ahead
-// and the session holds what was collected). Cancelling the collector interrupts the thread inside
-// the library, which cancels the answer.
+// Answers as flows. A piece is pulled when the collector wants one (no buffer, so nothing runs
+// ahead and the session holds what was collected). Cancelling the collector interrupts the thread
+// inside the library, which cancels the answer.
 
 package ai.waste.chat
 
