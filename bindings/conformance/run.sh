@@ -73,8 +73,8 @@ folder_of() { # RUNTIME: the folder of its language in bindings/
 # need RUNTIME: its toolchain, from Debian or PyPI; what the machine cannot have is its reason.
 need() {
   case "$1" in
-    java-*) need_packages openjdk-17-jdk-headless junit5 libgoogle-gson-java ;;
-    mono | coreclr) need_packages mono-mcs mono-runtime mono-devel nunit-console libnunit-cil-dev ;;
+    java-*) need_packages openjdk-17-jdk openjfx xvfb junit5 libgoogle-gson-java g++ ;;
+    mono | coreclr) need_packages mono-mcs mono-runtime mono-devel nunit-console g++ ;;
     go-*) need_packages golang-go g++ ;;
     swift) command -v swift > /dev/null || { echo "Swift 6 is not on this machine" && return 1; } ;;
   esac

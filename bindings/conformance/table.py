@@ -10,17 +10,20 @@ where there are some.
 """
 import collections
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "support"))
 import summary  # noqa: E402  (the folder above must be known first)
+
+RUNTIME = re.compile(r"bindings\.(\w+(?:-\d+(?:\.\d+)?|-\w+)*)\.")  # "go-1.19" has a dot of its own
 
 
 def counts_of(folder):
     """{runtime: Counter of statuses}, in the order of the files' names."""
     runtimes = collections.defaultdict(collections.Counter)
     for path in sorted(pathlib.Path(folder).glob("bindings.*.xml")):
-        runtime = path.name.split(".xml")[0].split(".", 2)[1]
+        runtime = RUNTIME.match(path.name).group(1)
         runtimes[runtime].update(status for _, status, _ in summary.read_cases(path))
     return runtimes
 
