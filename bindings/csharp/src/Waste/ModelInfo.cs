@@ -27,6 +27,8 @@ namespace Waste
             Thinking = native.thinking != 0;
             EosToken = native.eos_token;
             HasChat = native.has_chat != 0;
+            TokenTrunkBytes = native.token_trunk_bytes;
+            TokenFlops = native.token_flops;
         }
 
         /// <summary>The manifest's name of the architecture, e.g. "kimi-k3".</summary>
@@ -63,6 +65,11 @@ namespace Waste
         public int EosToken { get; }
         /// <summary>The container holds a chat format.</summary>
         public bool HasChat { get; }
+        /// <summary>Bytes of weights that every token reads from memory.</summary>
+        public long TokenTrunkBytes { get; }
+        /// <summary>Floating-point operations of a token's matrices, experts included: 2 a weight.
+        /// </summary>
+        public long TokenFlops { get; }
     }
 
     /// <summary>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What may be asked of an open, a session and a conversion. Zero, the value of a new object, means
-// the default everywhere. Options are copied when they are used; changing them later changes
-// nothing.
+// What may be asked of an open, a session, a conversion and a synthesis. Zero, the value of a new
+// object, means the default everywhere. Options are copied when they are used; changing them later
+// changes nothing.
 using Waste.Native;
 
 namespace Waste
@@ -110,6 +110,30 @@ namespace Waste
             native.trunk_bits = options.TrunkBits;
             native.expert_beam = options.ExpertBeam;
             native.quantise_from = options.QuantiseFrom;
+            return native;
+        }
+    }
+
+    /// <summary>What a model of random weights has. Zero in a field means its default.</summary>
+    public sealed class SynthesisOptions
+    {
+        /// <summary>The first so many layers, at true width. 0: all.</summary>
+        public int Layers { get; set; }
+
+        /// <summary>Experts of each layer. 0: all.</summary>
+        public int Experts { get; set; }
+
+        /// <summary>The same seed gives the same bytes. 0 is a seed like any other.</summary>
+        public long Seed { get; set; }
+
+        internal static waste_synthesis_options ToNative(SynthesisOptions options)
+        {
+            var native = new waste_synthesis_options();
+            if (options == null)
+                return native;
+            native.layers = options.Layers;
+            native.experts = options.Experts;
+            native.seed = options.Seed;
             return native;
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a session starts answers and hands them out: at once, piece by piece, and the same for
-// callers that must not block.
+// callers that must not block. Also what of a session's work another thread may cancel.
 using System;
 using System.Threading;
 using System.Threading.Tasks;
@@ -13,6 +13,7 @@ namespace Waste
     {
         private readonly object answering = new object();
         private WeakReference<Generation> live;
+        private Evaluation evaluation;
 
         /// <summary>Prompts are plain text to continue.</summary>
         internal virtual bool IsRaw
@@ -78,22 +79,30 @@ namespace Waste
             return OwnThread.Run("Waste answer", () => stream.ReadAll());
         }
 
-        /// <summary>Cancels the answer under way, if there is one: its reader gets
-        /// <see cref="OperationCanceledException"/>. Any thread.</summary>
+        /// <summary>Cancels the answer or evaluation under way, if there is one: its reader or
+        /// caller gets <see cref="OperationCanceledException"/>. Any thread.</summary>
         public void Cancel()
         {
             using (gate.Enter())
-                CancelAnswer();
+                CancelWork();
         }
 
-        internal Generation CancelAnswer()
+        /// <summary>Cancels what is under way; returns the answer, which has to be ended.
+        /// </summary>
+        internal Generation CancelWork()
         {
             Generation answer = null;
+            Evaluation running;
             lock (answering)
+            {
                 if (live != null)
                     live.TryGetTarget(out answer);
+                running = evaluation;
+            }
             if (answer != null)
                 answer.Cancel();
+            if (running != null)
+                running.Cancel();
             return answer;
         }
 
@@ -102,6 +111,30 @@ namespace Waste
             lock (answering)
                 if (live != null && live.TryGetTarget(out Generation known) && known == answer)
                     live = null;
+        }
+
+        internal void Ended(Evaluation ended)
+        {
+            lock (answering)
+                if (evaluation == ended)
+                    evaluation = null;
+        }
+
+        /// <summary>Lists an evaluation before it runs. A second one is refused here: inside the
+        /// library a cancel would be of whichever runs.</summary>
+        private Evaluation BeginEvaluation()
+        {
+            var begun = new Evaluation(this);
+            lock (answering)
+            {
+                if (evaluation != null)
+                    throw new SessionBusyException(
+                        "another call on this session is running; wait for it, or cancel");
+                evaluation = begun;
+            }
+            if (gate.IsClosed)
+                begun.Cancel(); // Closed while it began, and perhaps not seen.
+            return begun;
         }
 
         /// <summary>Starts an answer; throws what waste_generate refuses.</summary>

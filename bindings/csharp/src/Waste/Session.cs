@@ -4,6 +4,7 @@
 // reading answers is in Session.Answers.cs.
 using System;
 using System.Diagnostics;
+using System.Threading;
 using System.Threading.Tasks;
 using Waste.Native;
 
@@ -12,7 +13,7 @@ namespace Waste
     /// <summary>
     /// A session: a list of tokens and the model's state after them. One call at a time: a second
     /// one gets <see cref="SessionBusyException"/>; stats and Dispose are for any thread. Disposing
-    /// cancels the answer under way, waits a second at most, and may happen more than once.
+    /// cancels what is under way, waits a second at most, and may happen more than once.
     /// </summary>
     public partial class Session : IDisposable, IAsyncDisposable
     {
@@ -44,15 +45,21 @@ namespace Waste
             get { return logitRows; }
         }
 
-        /// <summary>Runs tokens through the model. It cannot be cancelled: run many tokens as
-        /// several calls where that matters.</summary>
+        /// <summary>Runs tokens through the model. When it fails or is cancelled, the session holds
+        /// what it held before.</summary>
         /// <param name="tokens">What to append.</param>
         /// <param name="rows">Keep the logits of that many last tokens, for
         /// <see cref="GetLogits()"/>.</param>
+        /// <param name="cancellationToken">Cancels it, within a layer of the model or one read.
+        /// </param>
         /// <exception cref="ContextFullException">They do not fit.</exception>
-        /// <exception cref="SessionBusyException">An answer lives.</exception>
+        /// <exception cref="SessionBusyException">An answer lives, or another call runs.
+        /// </exception>
+        /// <exception cref="OperationCanceledException">The token, <see cref="Cancel"/> or Dispose
+        /// cancelled it.</exception>
         /// <exception cref="WasteException">IO, Corrupt, or Argument.</exception>
-        public void Eval(int[] tokens, int rows = 1)
+        public void Eval(int[] tokens, int rows = 1,
+                         CancellationToken cancellationToken = default(CancellationToken))
         {
             if (tokens == null)
                 throw new ArgumentNullException(nameof(tokens));
@@ -60,22 +67,31 @@ namespace Waste
                 throw new ArgumentOutOfRangeException(nameof(rows));
             byte[] error = NativeError.NewImage();
             using (gate.Enter())
+            using (Evaluation running = BeginEvaluation())
+            using (cancellationToken.Register(Evaluation.Cancel, running))
             {
+                if (running.IsCancelled)
+                    throw NativeError.Cancelled("cancelled before it began", cancellationToken);
                 var kept = new float[(long)rows * Model.Info.VocabSize];
-                NativeError.Check(
-                    WasteNative.waste_eval(handle, tokens, tokens.Length, kept, kept.Length, error),
-                    error);
+                long count = WasteNative.waste_eval(handle, tokens, tokens.Length, kept,
+                                                    kept.Length, error);
+                if (count < 0)
+                    throw NativeError.From(count, error, cancellationToken);
                 logits = kept;
                 logitRows = rows;
             }
         }
 
         /// <summary>The same on a thread of its own, for callers that must not block.</summary>
-        public Task EvalAsync(int[] tokens, int rows = 1)
+        /// <param name="tokens">As for <see cref="Eval"/>.</param>
+        /// <param name="rows">As for <see cref="Eval"/>.</param>
+        /// <param name="cancellationToken">Cancels it.</param>
+        public Task EvalAsync(int[] tokens, int rows = 1,
+                              CancellationToken cancellationToken = default(CancellationToken))
         {
             return OwnThread.Run("Waste eval", () =>
             {
-                Eval(tokens, rows);
+                Eval(tokens, rows, cancellationToken);
                 return true;
             });
         }
@@ -166,8 +182,8 @@ namespace Waste
             }
         }
 
-        /// <summary>Cancels the answer under way, waits a second at most for calls inside, and
-        /// frees the session.</summary>
+        /// <summary>Cancels the answer or evaluation under way, waits a second at most for calls
+        /// inside, and frees the session.</summary>
         public void Dispose()
         {
             Close(Stopwatch.StartNew());
@@ -204,7 +220,7 @@ namespace Waste
         {
             if (!gate.Close())
                 return;
-            Generation answer = CancelAnswer();
+            Generation answer = CancelWork();
             if (answer != null)
                 answer.Close(Generation.Ending.SessionClosed, since);
             gate.WaitUntilIdle(since);
@@ -216,7 +232,7 @@ namespace Waste
         {
             if (!gate.Close())
                 return;
-            Generation answer = CancelAnswer();
+            Generation answer = CancelWork();
             if (answer != null)
                 await answer.CloseAsync(Generation.Ending.SessionClosed, since)
                     .ConfigureAwait(false);

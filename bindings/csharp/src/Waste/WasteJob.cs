@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long work on a thread of the library's own: verify and convert for everyone, open for WasteModel.
+// Long work on a thread of the library's own: verify, convert and synthesize for everyone, open for
+// WasteModel.
 // Waiting polls, so that progress and cancel need no callback from native code, and the async form
 // holds no thread at all.
 using System;
@@ -43,6 +44,21 @@ namespace Waste
             NativeLoader.EnsureLoaded();
             return StartConvert(Utf8.Required(source, nameof(source)),
                                 Utf8.Required(target, nameof(target)), options);
+        }
+
+        /// <summary>Writes a container of random weights in the true shape of a model, for
+        /// measuring. The target must not exist, and appears only when it is complete.</summary>
+        /// <param name="shape">"mini", "kimi-linear-48b" or "k3".</param>
+        /// <param name="target">The container's folder.</param>
+        /// <param name="options">Null for the whole model and seed 0.</param>
+        /// <exception cref="WasteException">The job could not start: Argument, if the shape is
+        /// unknown or an option cannot be.</exception>
+        public static WasteJob Synthesize(string shape, string target,
+                                          SynthesisOptions options = null)
+        {
+            NativeLoader.EnsureLoaded();
+            return StartSynthesize(Utf8.Required(shape, nameof(shape)),
+                                   Utf8.Required(target, nameof(target)), options);
         }
 
         internal NativeHandle Handle
@@ -149,6 +165,20 @@ namespace Waste
                 NativeError.Check(
                     WasteNative.waste_convert(source.Bytes, source.Count, target.Bytes,
                                               target.Count, native, out IntPtr job, error),
+                    error);
+                return new WasteJob(job);
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static WasteJob StartSynthesize(Utf8 shape, Utf8 target, SynthesisOptions options)
+        {
+            byte[] error = NativeError.NewImage();
+            using (waste_synthesis_options native = SynthesisOptions.ToNative(options))
+            {
+                NativeError.Check(
+                    WasteNative.waste_synthesize(shape.Bytes, shape.Count, target.Bytes,
+                                                 target.Count, native, out IntPtr job, error),
                     error);
                 return new WasteJob(job);
             }

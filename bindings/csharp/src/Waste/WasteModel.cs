@@ -14,7 +14,7 @@ namespace Waste
 {
     /// <summary>
     /// A model that is open. Members may be called from any number of threads. Disposing it cancels
-    /// the answers of its sessions and closes them; it may happen at any time, more than once, and
+    /// the work of its sessions and closes them; it may happen at any time, more than once, and
     /// waits a second at most. After it every call throws <see cref="ObjectDisposedException"/>.
     /// </summary>
     public sealed class WasteModel : IDisposable, IAsyncDisposable
@@ -137,8 +137,8 @@ namespace Waste
                 return Log.Read(handle);
         }
 
-        /// <summary>Cancels the answers of its sessions, closes them, and frees the model; waits a
-        /// second at most for calls inside.</summary>
+        /// <summary>Cancels the answers and evaluations of its sessions, closes them, and frees the
+        /// model; waits a second at most for calls inside.</summary>
         public void Dispose()
         {
             if (!gate.Close())
@@ -276,7 +276,7 @@ namespace Waste
                     if (known.TryGetTarget(out Session session))
                         open.Add(session);
             foreach (Session session in open)
-                session.CancelAnswer();
+                session.CancelWork();
             return open;
         }
     }

@@ -130,8 +130,10 @@ final class Answer extends Handle {
   }
 
   /**
-   * A call that a short call of another thread on the session (an attempt to generate, say) may be
-   * in the way of for a moment: that one is to be refused, and this answer is not to be affected.
+   * A call that a short call of another thread on the session may be in the way of for a moment,
+   * and that is not to be affected. The library refuses most calls without touching a session whose
+   * answer lives; but it allows the reading of the session's tokens then, and a call that began
+   * just before the answer did may be refused just behind its beginning.
    */
   static long patiently(LongSupplier call) {
     final long deadline = System.nanoTime() + BUSY_NANOS;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns Thread.interrupt() into waste_cancel. A thread inside waste_next cannot notice its own
+// What stops a thread inside waste_next or waste_eval. Such a thread cannot notice its own
 // interrupt, so one daemon thread looks at all those that are inside, 50 times a second. It only
-// looks (the flag stays set for the reader) and ends when nobody has read for some seconds. The
-// alternative, a helper thread for each answer, costs two thread switches a token.
+// looks (the flag stays set for the reader) and ends when nobody has been inside for some seconds.
+// The alternative, a helper thread for each answer, costs two thread switches a token.
+//
+// The library forgets a cancel that comes before an eval has begun in it. So whoever was told to
+// stop, or has a handle that was closed, is told again each time until it has left.
 
 package ai.waste;
 
@@ -13,21 +16,35 @@ import java.util.Map;
 final class Interrupts {
   private static final long POLL_MILLIS = 20;
   private static final int IDLE_POLLS = 250;
-  private static final Map<Handle, Thread> INSIDE = new HashMap<>();
+  private static final Map<Handle, Inside> INSIDE = new HashMap<>();
   private static boolean running;
 
   private Interrupts() {}
 
-  /** Until end, an interrupt of this thread cancels {@code handle}. */
+  private static final class Inside {
+    private final Thread thread = Thread.currentThread();
+    private boolean told;
+  }
+
+  /** Until end, an interrupt of this thread cancels {@code handle}. One thread a handle. */
   static void begin(Handle handle) {
-    final Thread current = Thread.currentThread();
-    if (current.isInterrupted()) handle.cancel();
+    if (Thread.currentThread().isInterrupted()) handle.cancel();
     synchronized (INSIDE) {
-      INSIDE.put(handle, current);
+      INSIDE.put(handle, new Inside());
       if (running) return;
       running = true;
     }
     Daemon.start("waste-interrupts", Interrupts::run);
+  }
+
+  /** Cancels {@code handle} until its thread is out; nothing if none is inside. */
+  static void cancel(Handle handle) {
+    synchronized (INSIDE) {
+      final Inside inside = INSIDE.get(handle);
+      if (inside == null) return;
+      inside.told = true;
+      handle.cancel();
+    }
   }
 
   static void end(Handle handle) {
@@ -48,8 +65,9 @@ final class Interrupts {
         if (idle == IDLE_POLLS) running = false;
         // Under the lock: a thread that has left is no longer here, and its interrupt is its own.
         INSIDE.forEach(
-            (handle, thread) -> {
-              if (thread.isInterrupted()) handle.cancel();
+            (handle, inside) -> {
+              if (inside.told || inside.thread.isInterrupted() || handle.isClosed())
+                handle.cancel();
             });
       }
     }

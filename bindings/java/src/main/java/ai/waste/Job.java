@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long work on a thread of the library: open, convert, verify. Waiting polls, so that an interrupt
-// of the waiting thread is seen and a listener hears of progress.
+// Long work on a thread of the library: open, convert, synthesize, verify. Waiting polls, so that
+// an interrupt of the waiting thread is seen and a listener hears of progress.
 
 package ai.waste;
 

@@ -23,6 +23,8 @@ public final class ModelInfo {
   private final boolean canThink;
   private final int endToken;
   private final boolean hasChat;
+  private final long tokenTrunkBytes;
+  private final long tokenFlops;
 
   ModelInfo(String name, waste_info from) {
     this.name = name;
@@ -42,6 +44,8 @@ public final class ModelInfo {
     canThink = from.getThinking() != 0;
     endToken = from.getEos_token();
     hasChat = from.getHas_chat() != 0;
+    tokenTrunkBytes = from.getToken_trunk_bytes();
+    tokenFlops = from.getToken_flops();
   }
 
   /** The architecture, as the container names it. */
@@ -127,5 +131,15 @@ public final class ModelInfo {
   /** Whether the container holds a chat format. */
   public boolean hasChat() {
     return hasChat;
+  }
+
+  /** Weights that every token reads from memory, in bytes; experts are not counted. */
+  public long tokenTrunkBytes() {
+    return tokenTrunkBytes;
+  }
+
+  /** Operations of a token's matrices, 2 a weight, its experts included. */
+  public long tokenFlops() {
+    return tokenFlops;
   }
 }

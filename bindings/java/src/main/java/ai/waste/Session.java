@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A conversation as tokens: what raw sessions and chats have in common. Checks nothing that the
-// library checks (busy, full): its errors are typed and leave the session as it was.
+// library checks (busy, full): its errors are typed and leave the session as it was. The exception
+// is a second eval, so that the interrupt of the one that is refused cannot stop the other.
 
 package ai.waste;
 
@@ -9,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * A list of tokens that the model has seen. Prompts of a plain session are text to continue; those
@@ -21,6 +23,7 @@ import java.util.concurrent.Executor;
 public class Session implements AutoCloseable {
   final WasteModel model;
   final Handle handle;
+  private final AtomicBoolean evaluating = new AtomicBoolean();
   private volatile float[] lastLogits;
 
   Session(WasteModel model, long address) {
@@ -98,9 +101,10 @@ public class Session implements AutoCloseable {
     return Generation.start(stream(prompt, options), executor, handler);
   }
 
-  /** Stops the answer that runs, if one does. Returns at once. Any thread. */
+  /** Stops the answer or the eval that runs, if one does. Returns at once. Any thread. */
   public void cancel() {
     handle.cancelChildren();
+    Interrupts.cancel(handle);
   }
 
   /** Runs tokens through the model and keeps the logits of the last one for {@link #logits()}. */
@@ -109,23 +113,40 @@ public class Session implements AutoCloseable {
   }
 
   /**
-   * Runs tokens through the model. It can be cancelled by nothing: give it as many tokens as you
-   * are ready to wait for.
+   * Runs tokens through the model. If that fails or is cancelled, the session holds what it held.
    *
    * @return the logits of the last {@code rows} tokens, one row of the vocabulary behind another
    * @throws ContextFullException if the tokens do not fit
+   * @throws OperationCancelledException after {@link #cancel()} from another thread, an interrupt
+   *     of this one (whose flag stays set), or when the session or model is closed
    */
   public float[] eval(int[] tokens, int rows) {
     Check.that(rows >= 0, "rows", rows);
     Objects.requireNonNull(tokens);
     final int width = model.info().vocabularySize();
     final float[] logits = new float[Math.multiplyExact(width, rows)];
-    call(
-        (session, error) ->
-            WasteNative.waste_eval(session, tokens, rows == 0 ? null : logits, error));
+    if (!evaluating.compareAndSet(false, true))
+      throw new SessionBusyException("another thread is inside eval of this session");
+    try {
+      call((session, error) -> evalNative(session, tokens, rows == 0 ? null : logits, error));
+    } finally {
+      evaluating.set(false);
+    }
     lastLogits =
         rows == 0 ? null : Arrays.copyOfRange(logits, logits.length - width, logits.length);
     return logits;
+  }
+
+  private long evalNative(long session, int[] tokens, float[] logits, byte[] error) {
+    // A cancel before the call would be forgotten, and a short eval over before the next.
+    if (Thread.currentThread().isInterrupted())
+      throw new OperationCancelledException("the eval was cancelled: its thread was interrupted");
+    Interrupts.begin(handle);
+    try {
+      return WasteNative.waste_eval(session, tokens, logits, error);
+    } finally {
+      Interrupts.end(handle);
+    }
   }
 
   /**
@@ -201,7 +222,8 @@ public class Session implements AutoCloseable {
   }
 
   /**
-   * Cancels its answer, waits up to a second for what is inside, and frees. Any thread, any time.
+   * Cancels its answer or eval, waits up to a second for what is inside, and frees. Any thread,
+   * any time.
    */
   @Override
   public void close() {

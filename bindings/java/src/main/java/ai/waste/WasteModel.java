@@ -118,6 +118,29 @@ public final class WasteModel implements AutoCloseable {
     return new Job<>(made[0], job -> null);
   }
 
+  /**
+   * Starts to write a container of random weights in the true shape of a model, for measuring.
+   * {@code target} must not exist, and appears only when it is complete.
+   *
+   * @param shape {@code "mini"}, {@code "kimi-linear-48b"} or {@code "k3"}
+   * @throws WasteException {@code ARGUMENT} for another shape, or more layers or experts than it
+   *     has; what the work itself fails with comes from {@link Job#await()}
+   */
+  public static Job<Void> synthesize(String shape, Path target, SynthesisOptions options) {
+    NativeLibrary.require();
+    final byte[] name = Utf8.encode(Objects.requireNonNull(shape), "shape");
+    final byte[] to = Utf8.encode(target);
+    final NativeError error = new NativeError();
+    final long[] made = new long[1];
+    final waste_synthesis_options wanted = options.toNative();
+    try {
+      error.check(WasteNative.waste_synthesize(name, to, wanted, made, error.image));
+    } finally {
+      wanted.delete();
+    }
+    return new Job<>(made[0], job -> null);
+  }
+
   /** What the model is. Stays readable when it is closed. */
   public ModelInfo info() {
     return info;
@@ -171,8 +194,8 @@ public final class WasteModel implements AutoCloseable {
   }
 
   /**
-   * Cancels the answers of its sessions, closes the sessions, waits up to a second for what is
-   * inside, and frees. Any thread, any time; does nothing the second time.
+   * Cancels the answers and evals of its sessions, closes the sessions, waits up to a second for
+   * what is inside, and frees. Any thread, any time; does nothing the second time.
    */
   @Override
   public void close() {

@@ -23,6 +23,7 @@ import ai.waste.Job;
 import ai.waste.MemoryPlan;
 import ai.waste.ModelInfo;
 import ai.waste.ModelOptions;
+import ai.waste.OperationCancelledException;
 import ai.waste.Piece;
 import ai.waste.Progress;
 import ai.waste.Role;
@@ -32,10 +33,12 @@ import ai.waste.SessionOptions;
 import ai.waste.Stats;
 import ai.waste.Status;
 import ai.waste.StreamHandler;
+import ai.waste.SynthesisOptions;
 import ai.waste.TokenStream;
 import ai.waste.WasteException;
 import ai.waste.WasteModel;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -106,6 +109,8 @@ class ApiTest {
       assertEquals(ModelOptions.InstructionSet.SCALAR, info.instructionSet());
       assertEquals(false, info.directIo());
       assertTrue(info.canThink() && info.hasChat());
+      assertTrue(info.tokenTrunkBytes() > 0 && info.tokenTrunkBytes() <= plan.trunkBytes());
+      assertTrue(info.tokenFlops() > info.tokenTrunkBytes(), "a weight has at most 8 bits here");
       assertEquals("<|end_of_msg|>", model.tokenizer().decode(info.endToken()));
       assertNull(model.nextLogLine());
     }
@@ -225,6 +230,57 @@ class ApiTest {
   }
 
   @Test
+  void synthesize_writes_a_model_that_opens() {
+    final SynthesisOptions options =
+        SynthesisOptions.builder().layers(3).experts(8).seed(7).build();
+    final Path made = folder.resolve("made.waste");
+    final List<Progress> progress = new ArrayList<>();
+    try (Job<Void> job = WasteModel.synthesize("mini", made, options)) {
+      assertNull(job.await(progress::add));
+      assertTrue(progress.get(progress.size() - 1).finished());
+    }
+    try (WasteModel model = WasteModel.open(made, ModelOptions.builder().contextTokens(64).build());
+        Session session = model.newSession()) {
+      assertEquals(3, model.info().layerCount());
+      assertEquals(8, model.info().expertCount());
+      final int[] tokens = session.ask("The", Rig.tokens(4)).tokens();
+      session.reset();
+      assertArrayEquals(tokens, session.ask("The", Rig.tokens(4)).tokens());
+    }
+    final Path other = folder.resolve("other.waste");
+    assertEquals(Status.ARGUMENT, synthesisFailure("nothing", other, options));
+    assertEquals(Status.ARGUMENT, synthesisFailure("mini", made, options));
+    final SynthesisOptions many = options.toBuilder().layers(1_000_000).build();
+    assertEquals(Status.ARGUMENT, synthesisFailure("mini", other, many));
+    assertTrue(Files.notExists(other));
+  }
+
+  private static Status synthesisFailure(String shape, Path target, SynthesisOptions options) {
+    return assertThrows(
+            WasteException.class,
+            () -> {
+              try (Job<Void> job = WasteModel.synthesize(shape, target, options)) {
+                job.await();
+              }
+            })
+        .status();
+  }
+
+  @Test
+  void a_cancelled_synthesis_leaves_nothing() throws IOException {
+    final Path target = folder.resolve("large.waste");
+    try (Job<Void> job =
+        WasteModel.synthesize("k3", target, SynthesisOptions.builder().layers(2).build())) {
+      Rig.await("the first bytes", () -> job.progress().total() > 0);
+      job.cancel();
+      assertThrows(OperationCancelledException.class, job::await);
+    }
+    try (java.util.stream.Stream<Path> left = Files.list(folder)) {
+      assertEquals(0, left.count());
+    }
+  }
+
+  @Test
   void asynchronous_answers() throws Exception {
     final ExecutorService pool = Executors.newSingleThreadExecutor();
     try (WasteModel model = Rig.scripted(folder, "{\"answers\": [[\"one \", \"two\"]]}");
@@ -306,7 +362,9 @@ class ApiTest {
             () -> ModelOptions.builder().threads(-1), () -> ModelOptions.builder().ramBudget(-1),
             () -> ModelOptions.builder().contextTokens(-1), () -> DataSize.ofBytes(-1),
             () -> SessionOptions.builder().contextTokens(-1),
-            () -> ConvertOptions.builder().stages(-1));
+            () -> ConvertOptions.builder().stages(-1),
+            () -> SynthesisOptions.builder().layers(-1),
+            () -> SynthesisOptions.builder().experts(-1));
     for (Executable call : refused) assertThrows(IllegalArgumentException.class, call);
     final GenerationOptions.Builder builder = GenerationOptions.builder().maxTokens(2);
     final GenerationOptions built = builder.build();

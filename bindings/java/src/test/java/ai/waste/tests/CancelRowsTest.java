@@ -14,7 +14,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import ai.waste.ChatSession;
 import ai.waste.FinishReason;
 import ai.waste.GenerationCancelledException;
+import ai.waste.OperationCancelledException;
 import ai.waste.Piece;
+import ai.waste.Session;
 import ai.waste.SessionBusyException;
 import ai.waste.TokenStream;
 import ai.waste.WasteException;
@@ -22,6 +24,7 @@ import ai.waste.WasteModel;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Iterator;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -36,6 +39,9 @@ class CancelRowsTest {
           + " \"context\": 10000000}";
   private static final String SLOW_PREFILL =
       "{\"answers\": [[\"never\"], [\"fine\"]], \"prefill_stall_ms\": 60000}";
+
+  private static final String SLOW_EVAL = "{\"answers\": [[\"x\"]], \"prefill_stall_ms\": 20000}";
+  private static final String SHORT_EVAL = "{\"answers\": [[\"x\"]], \"prefill_stall_ms\": 300}";
 
   @TempDir Path folder;
 
@@ -73,6 +79,107 @@ class CancelRowsTest {
       assertNotNull(failure);
       assertEquals(GenerationCancelledException.class, failure.getClass(), failure::toString);
       return (GenerationCancelledException) failure;
+    }
+  }
+
+  /** A thread that is inside eval, and how that ended. */
+  private static final class Evaluator extends Thread {
+    private final Session session;
+    private volatile Throwable failure;
+    private volatile boolean interruptFlag;
+    private volatile long ended;
+
+    private Evaluator(Session session) {
+      this.session = session;
+      start();
+    }
+
+    @Override
+    public void run() {
+      try {
+        session.eval(new int[] {1, 2, 3});
+      } catch (Throwable e) {
+        failure = e;
+      }
+      interruptFlag = isInterrupted();
+      ended = System.nanoTime();
+    }
+
+    /** It is told to stop, and obeys at once; a stop that waits for it is as prompt. */
+    private void stopped(Runnable stop) throws InterruptedException {
+      final long told = System.nanoTime();
+      stop.run();
+      final long returned = System.nanoTime();
+      join();
+      assertTrue(ended - told < PROMPTLY, "it took " + (ended - told) / 1_000_000 + " ms");
+      assertTrue(returned - told < PROMPTLY, "waited " + (returned - told) / 1_000_000 + " ms");
+      assertNotNull(failure);
+      assertEquals(OperationCancelledException.class, failure.getClass(), failure::toString);
+    }
+  }
+
+  @Test
+  void row07_eval_is_cancelled_and_the_session_holds_what_it_held() throws Exception {
+    try (WasteModel model = Rig.scripted(folder, SLOW_EVAL);
+        Session session = model.newSession()) {
+      final Evaluator cancelled = new Evaluator(session);
+      Rig.awaitInside(cancelled, "waste_eval");
+      assertThrows(SessionBusyException.class, () -> session.eval(new int[] {1}));
+      cancelled.stopped(session::cancel);
+      assertFalse(cancelled.interruptFlag);
+      assertEquals(0, session.position());
+
+      final Evaluator interrupted = new Evaluator(session);
+      Rig.awaitInside(interrupted, "waste_eval");
+      interrupted.stopped(interrupted::interrupt);
+      assertTrue(interrupted.interruptFlag);
+      assertEquals(0, session.tokens().length);
+
+      Thread.currentThread().interrupt();
+      assertThrows(OperationCancelledException.class, () -> session.eval(new int[] {1}));
+      assertTrue(Thread.interrupted(), "the flag is still set");
+    }
+    try (WasteModel model = Rig.scripted(folder, SHORT_EVAL);
+        Session session = model.newSession()) {
+      session.cancel();
+      session.eval(new int[] {1}); // a cancel when nothing ran is none
+      final Evaluator cancelled = new Evaluator(session);
+      Rig.awaitInside(cancelled, "waste_eval");
+      cancelled.stopped(session::cancel);
+      assertEquals(1, session.position());
+      session.eval(new int[] {2, 3});
+      assertEquals(3, session.position());
+    }
+  }
+
+  @Test
+  void row07_an_interrupt_that_comes_at_any_moment_of_an_eval_stops_it() throws Exception {
+    try (WasteModel model = Rig.scripted(folder, SLOW_EVAL);
+        Session session = model.newSession()) {
+      for (int i = 0; i < 50; i++) {
+        final Evaluator evaluator = new Evaluator(session);
+        final long until = System.nanoTime() + i * 10_000L; // before, at and behind the entry to C
+        while (System.nanoTime() < until) Thread.onSpinWait();
+        evaluator.stopped(evaluator::interrupt);
+      }
+      assertEquals(0, session.position());
+    }
+  }
+
+  @Test
+  void row10_close_during_eval() throws Exception {
+    final List<Consumer<Session>> closes =
+        List.of(Session::close, session -> session.model().close());
+    for (Consumer<Session> close : closes) {
+      for (int i = 0; i < 20; i++) {
+        try (WasteModel model = Rig.scripted(folder, SLOW_EVAL);
+            Session session = model.newSession()) {
+          final Evaluator evaluator = new Evaluator(session);
+          Rig.awaitOnStack(evaluator, "evalNative"); // the close may come before C has begun
+          evaluator.stopped(() -> close.accept(session));
+          assertThrows(IllegalStateException.class, session::position);
+        }
+      }
     }
   }
 

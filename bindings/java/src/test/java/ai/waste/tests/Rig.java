@@ -19,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 
@@ -92,6 +93,15 @@ final class Rig {
           final StackTraceElement[] stack = thread.getStackTrace();
           return stack.length > 0 && stack[0].getMethodName().equals(function);
         });
+  }
+
+  /** Waits until {@code thread} is inside the method, or what that has called. */
+  static void awaitOnStack(Thread thread, String method) {
+    await(
+        "a thread inside " + method,
+        () ->
+            Arrays.stream(thread.getStackTrace())
+                .anyMatch(frame -> frame.getMethodName().equals(method)));
   }
 
   static long rssBytes() {
