@@ -83,27 +83,25 @@ class EvalStop {
   // While it lives, an eval runs.
   class Running {
    public:
-    explicit Running(EvalStop& stop) : stop_(stop) {
-      stop_.asked_ = false;
-      stop_.running_ = true;
-    }
+    explicit Running(EvalStop& stop) : stop_(stop) { stop_.state_ = State::kRunning; }
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
-    ~Running() { stop_.running_ = false; }
-    bool stopped() const { return stop_.asked_ || stop_.forever_; }
+    ~Running() { stop_.state_ = State::kIdle; }
+    bool stopped() const { return stop_.state_ == State::kAsked || stop_.forever_; }
 
    private:
     EvalStop& stop_;
   };
 
   void Current() {
-    if (running_) asked_ = true;
+    State running = State::kRunning;
+    state_.compare_exchange_strong(running, State::kAsked);
   }
   void Forever() { forever_ = true; }  // the session was freed
 
  private:
-  std::atomic<bool> running_{false};
-  std::atomic<bool> asked_{false};
+  enum class State { kIdle, kRunning, kAsked };
+  std::atomic<State> state_{State::kIdle};
   std::atomic<bool> forever_{false};
 };
 

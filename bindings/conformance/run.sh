@@ -152,11 +152,11 @@ if build release conformance_test; then
   done
 fi
 if [[ $asan -eq 1 ]] && need_packages clang-14 libclang-rt-14-dev && build fuzz; then
-  # The preset of the fuzzers, since tests/run.sh builds it anyway. The sanitizer's runtime must be in
-  # the process before the library is, hence the preload.
+  # The preset of the fuzzers, since tests/run.sh builds it anyway. The sanitizer's runtime must be
+  # in the process before the library is, hence a preload.
   WASTE_ASAN_RUNTIME=$(clang-14 -print-file-name=libclang_rt.asan-x86_64.so)
   export WASTE_ASAN_RUNTIME
-  for runtime in java-17 mono go-1.19 swift; do
+  for runtime in java-17 mono coreclr go-1.19 swift; do
     ! wanted "$runtime" || run "$runtime-asan" "$runtime" fuzz asan
   done
 fi

@@ -20,7 +20,8 @@
 namespace waste {
 namespace {
 
-constexpr int64_t kQuantiseFrom = 65536;  // elements, as the converter does by default
+constexpr size_t kPiece = size_t{1} << 22;  // bytes
+constexpr int64_t kQuantiseFrom = 65536;    // elements, as the converter does by default
 
 FormatChoice Formats() {
   return {.matrix =
@@ -146,7 +147,11 @@ Status Synthesizer::AddTrunk() {
 Status Synthesizer::AddTensor(const std::string& name, const SyntheticTensor& tensor) {
   std::vector<uint8_t> payload(static_cast<size_t>(BytesOf(tensor))), scales;
   if (IsQuantised(tensor.format)) {
-    FillRandom(random_, payload);
+    // An embedding takes seconds: a cancel is asked for in between.
+    for (size_t at = 0; at < payload.size(); at += kPiece) {
+      WASTE_TRY(progress_.CheckCancelled());
+      FillRandom(random_, std::span(payload).subspan(at, std::min(kPiece, payload.size() - at)));
+    }
     const int64_t rows = Elements(tensor) / tensor.shape.back();
     scales = Scales(rows * TrunkRowGroups(tensor.shape.back()),
                     tensor.spread / LargestCode(tensor.format));

@@ -31,6 +31,7 @@ void AddConvert(CLI::App& app, Program& program);
 void AddSynth(CLI::App& app, Program& program);
 void AddVerify(CLI::App& app, Program& program);
 void AddBench(CLI::App& app, Program& program);
+void AddDoctor(CLI::App& app, Program& program);
 void AddVersion(CLI::App& app, Program& program);
 
 }  // namespace waste_cli

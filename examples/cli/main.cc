@@ -40,6 +40,7 @@ void AddCommands(CLI::App& app, Program& program) {
   AddSynth(app, program);
   AddVerify(app, program);
   AddBench(app, program);
+  AddDoctor(app, program);
   AddVersion(app, program);
 }
 

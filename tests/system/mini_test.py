@@ -134,6 +134,15 @@ class Numbers(program.ProgramTest):
         self.assertLessEqual(sum(row["probability"] for row in result["top"]), 1 + 1e-9)
         self.assertEqual(len(run("eval", MINI, "The capital", "--top", 3).stdout.splitlines()), 3)
 
+    def test_doctor_says_what_limits(self):
+        doctor = self.json_of("doctor", MINI)
+        self.assertEqual(doctor["limited_by"], "memory")  # all of it fits
+        self.assertEqual(doctor["experts_cached_share"], 1)
+        self.assertGreater(doctor["memory_limit_bytes_s"], 1e8)
+        self.assertGreater(doctor["fma_limit_flops"], 1e8)
+        report = run("doctor", MINI).stdout.decode()
+        self.assertIn("Memory bandwidth will limit it", report)
+
     def test_bench_tells_both_speeds(self):
         arguments = ("bench", MINI, "--prompt-tokens", 32, "--tokens", 4, "--repeats", 3)
         bench = self.json_of(*arguments)

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WASTE = os.environ.get("WASTE_PROGRAM", str(ROOT / "build/release/waste"))
 MINI = str(ROOT / "examples/mini/mini.waste")
 COMMANDS = ("run", "chat", "eval", "tokenize", "detokenize", "plan", "info", "convert", "synth",
-            "verify", "bench", "version")
+            "verify", "bench", "doctor", "version")
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 TIMEOUT_S = 60
 
