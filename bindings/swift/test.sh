@@ -7,9 +7,10 @@
 #
 # NATIVE is the absolute path of the folder with libwaste.so; RESULTS gets JUnit files
 # bindings.swift.*.xml (another name than swift: WASTE_REPORT). suite also builds the package, the
-# examples and the code of docs/swift.md from scratch. asan expects a libwaste of GCC's
-# AddressSanitizer; tsan puts Swift's code, not the library's, under ThreadSanitizer. Everything is
-# built below build/bindings/swift. Exit code 0 only if all passed.
+# examples and the code of docs/swift.md from scratch. asan expects a libwaste with AddressSanitizer
+# and preloads WASTE_ASAN_RUNTIME (files, separated by ':'; GCC's libasan and libubsan); tsan puts
+# Swift's code, not the library's, under ThreadSanitizer. Everything is built below
+# build/bindings/swift. Exit code 0 only if all passed.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -26,6 +27,9 @@ options=(--build-tests)
 if [[ $mode == tsan ]]; then
   scratch=$work/tsan
   options+=(--sanitize=thread)
+elif [[ $mode == asan ]]; then
+  # What Clang links leaves the sanitizer's symbols to the program, and this one has them preloaded.
+  options+=(-Xlinker --unresolved-symbols=ignore-in-shared-libs)
 fi
 prefix=$work/prefix
 status=0
@@ -84,7 +88,9 @@ make_stubs() {
 # Environment for the engine under AddressSanitizer; leaks count, but for one of Foundation's own.
 sanitizer() {
   echo "leak:Foundation7Process" > "$scripts/leaks"
-  echo "LD_PRELOAD=$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
+  local gcc
+  gcc=$(cc -print-file-name=libasan.so):$(cc -print-file-name=libubsan.so)
+  echo "LD_PRELOAD=${WASTE_ASAN_RUNTIME:-$gcc}"
   echo "ASAN_OPTIONS=detect_leaks=1:handle_segv=0:quarantine_size_mb=16"
   echo "LSAN_OPTIONS=suppressions=$scripts/leaks:print_suppressions=0"
 }

@@ -94,11 +94,11 @@ wait_for() {
   return 1
 }
 
-# An answer without end is stopped by the first Ctrl-C and the chat goes on; one at the prompt ends
-# the program.
+# An answer that takes a minute is stopped by the first Ctrl-C and the chat goes on; one at the
+# prompt ends the program.
 chat_stops_on_interrupt() {
-  local script=$scripts/endless.json out=$scripts/chat.out code=0
-  echo '{"answers": [[{"repeat": "ha"}], ["well"], [{"repeat": "ho"}]]}' > "$script"
+  local script=$scripts/slow.json out=$scripts/chat.out code=0
+  echo '{"answers": [["haha", {"stall_ms": 60000}, "never"], ["well"]]}' > "$script"
   mkfifo "$scripts/keys"
   LD_LIBRARY_PATH=$prefix/lib "$chat" "test:$script" < "$scripts/keys" > "$out" 2>&1 &
   local pid=$!

@@ -78,6 +78,10 @@ public struct ModelInfo: Sendable, Hashable {
   public let endToken: TokenID?
   /// Whether the container holds a chat format. Without one there is only raw text.
   public let hasChat: Bool
+  /// Of weights that every token reads from memory.
+  public let tokenTrunkBytes: Int64
+  /// Operations of a token's matrices, those of its experts included: two a weight.
+  public let tokenFlops: Int64
 
   init(_ raw: waste_info, name: String) {
     self.name = name
@@ -97,6 +101,8 @@ public struct ModelInfo: Sendable, Hashable {
     canThink = raw.thinking != 0
     endToken = raw.eos_token < 0 ? nil : raw.eos_token
     hasChat = raw.has_chat != 0
+    tokenTrunkBytes = raw.token_trunk_bytes
+    tokenFlops = raw.token_flops
   }
 }
 
@@ -145,7 +151,7 @@ public struct Statistics: Sendable, Hashable {
 
 /// How far long work has come.
 public struct WorkProgress: Sendable, Hashable {
-  /// In units of the work: bytes for open and verify, tensors for convert.
+  /// In units of the work: bytes for open, verify and synthesize, tensors for convert.
   public let done: Int64
   /// 0 until known.
   public let total: Int64

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a model is opened and a checkpoint converted, as values. nil leaves a field to the library.
+// How a model is opened, a checkpoint converted and a model synthesized, as values. nil leaves a
+// field to the library.
 
 import CWaste
 
@@ -173,6 +174,31 @@ public struct ConvertOptions: Sendable, Hashable {
     raw.trunk_bits = try narrow(explicit(trunkBits, "trunkBits"), "trunkBits")
     raw.expert_beam = try narrow(explicit(expertBeam, "expertBeam"), "expertBeam")
     raw.quantise_from = Int64(try explicit(quantiseFrom, "quantiseFrom"))
+    return raw
+  }
+}
+
+/// How much of a shape is synthesized. nil leaves a number to the shape.
+public struct SynthesisOptions: Sendable, Hashable {
+  /// The first so many layers, at true width. nil: all.
+  public var layers: Int?
+  /// Experts of each layer. nil: all.
+  public var experts: Int?
+  /// Same seed, same bytes. 0 to 4,294,967,295.
+  public var seed: Int64
+
+  /// All fields have defaults: the whole shape.
+  public init(layers: Int? = nil, experts: Int? = nil, seed: Int64 = 0) {
+    self.layers = layers
+    self.experts = experts
+    self.seed = seed
+  }
+
+  func raw() throws(WasteError) -> waste_synthesis_options {
+    var raw = waste_synthesis_options.sized()
+    raw.layers = try narrow(explicit(layers, "layers"), "layers")
+    raw.experts = try narrow(explicit(experts, "experts"), "experts")
+    raw.seed = seed
     return raw
   }
 }

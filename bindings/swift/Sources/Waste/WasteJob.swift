@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long work on a thread of the library's: opening, verifying, converting. The work begins when the
-// job is made; waiting for it happens on a queue of the job's own, a few milliseconds at a time.
+// Long work on a thread of the library's: opening, verifying, converting, synthesizing. The work
+// begins when the job is made; waiting for it happens on a queue of the job's own, a few
+// milliseconds at a time.
 
 import CWaste
 
@@ -11,8 +12,9 @@ import CWaste
   import Foundation
 #endif
 
-/// Verification or conversion in progress. Dropping the last reference stops the work and waits for
-/// that, which takes as long as one read or one tensor. All members may be used from any thread.
+/// Verification, conversion or synthesis in progress. Dropping the last reference stops the work
+/// and waits for that, which takes as long as one read or one tensor. All members may be used from
+/// any thread.
 public final class WasteJob: Sendable {
   private let owner: Owner
   private let queue = WorkQueue("job")
@@ -39,6 +41,26 @@ public final class WasteJob: Sendable {
       withUnsafePointer(to: wanted) { wanted in
         from.use { from in
           to.use { Raw.convert(source: from, target: $0, options: wanted, out: out, error: error) }
+        }
+      }
+    }
+  }
+
+  /// Starts to write a container of random weights in the true shape of "kimi-linear-48b", "k3" or
+  /// "mini": for measuring a machine without a checkpoint. `target` must not exist, and appears
+  /// only when it is complete. Throws `argument` (an unknown shape, a seed beyond 32 bits),
+  /// `noMemory`; the rest comes from `wait`.
+  public static func synthesize(
+    _ shape: String, to target: URL, options: SynthesisOptions = SynthesisOptions()
+  ) throws(WasteError) -> WasteJob {
+    let to = try FilePath(target)
+    let wanted = try options.raw()
+    return try start { out, error in
+      withUnsafePointer(to: wanted) { wanted in
+        withText(shape) { shape in
+          to.use { to in
+            Raw.synthesize(shape: shape, target: to, options: wanted, out: out, error: error)
+          }
         }
       }
     }

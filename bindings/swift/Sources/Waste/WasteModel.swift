@@ -112,7 +112,7 @@ public final class WasteModel: Sendable {
   /// Whether `close` was called.
   public var isClosed: Bool { !owner.isOpen }
 
-  /// Closes the sessions, cancels their answers, waits for calls that are inside (a second at
+  /// Closes the sessions, cancels what runs in them, waits for calls that are inside (a second at
   /// most) and frees the memory. Later uses throw `closed`. Does no harm twice, from any task.
   public func close() async {
     owner.close()

@@ -23,6 +23,7 @@ public final class WasteSession: Sendable {
   let owner: Owner
   let queue = WorkQueue("session")
   private let current = Protected<Answer?>(nil)
+  private let evaluations = Protected<[Evaluation]>([])
 
   init(_ pointer: OpaquePointer, model: WasteModel) {
     self.model = model
@@ -59,8 +60,12 @@ public final class WasteSession: Sendable {
   public var isResponding: Bool { current.withLock { $0 != nil } }
 
   /// Stops the answer in progress, if there is one: its reader gets the piece that is ready, then
-  /// `CancellationError`. Returns at once; the stop comes within a layer or one read.
-  public func cancel() { current.withLock { $0 }?.cancel() }
+  /// `CancellationError`. Stops each `eval` that runs or waits too; it throws the same. Returns at
+  /// once; the stop comes within a layer or one read.
+  public func cancel() {
+    current.withLock { $0 }?.cancel()
+    for evaluation in evaluations.withLock({ $0 }) { evaluation.cancel() }
+  }
 
   // MARK: - The conversation
 
@@ -143,8 +148,9 @@ public final class WasteSession: Sendable {
     }
   }
 
-  /// Runs tokens through the model and returns the logits of the last `rows` of them. It cannot be
-  /// interrupted. On failure the session forgets these tokens again.
+  /// Runs tokens through the model and returns the logits of the last `rows` of them. On failure
+  /// the session forgets these tokens again. Cancelling the task, `cancel` and `close` stop it
+  /// within a layer or one read: then it throws `CancellationError`, unless it was through already.
   /// Throws `contextFull`, `argument`, `io`, `corrupt`, `busy`, `closed`.
   @discardableResult
   public func eval(_ tokens: [TokenID], logitRows rows: Int = 0) async throws -> Logits {
@@ -152,22 +158,30 @@ public final class WasteSession: Sendable {
     guard (0...tokens.count).contains(rows) else {
       throw WasteError.argument("logitRows is \(rows); it may be 0 to the \(tokens.count) tokens")
     }
-    return try await run { [owner] () throws(WasteError) in
-      let held = try owner.enter()
-      let values: [Float] = try fetchArray(guess: rows * vocabulary) { logits, error in
-        tokens.withUnsafeBufferPointer { tokens in
-          held.use { Raw.eval($0, tokens: tokens, logits: logits, error: error) }
+    let evaluation = Evaluation()
+    evaluations.withLock { $0.append(evaluation) }
+    defer { evaluations.withLock { $0.removeAll { $0 === evaluation } } }
+    do {
+      return try await withTaskCancellationHandler {
+        try await run { [owner] () throws(WasteError) in
+          let values = try evaluation.run(owner.enter()) { session throws(WasteError) in
+            try evaluate(session, tokens, count: rows * vocabulary)
+          }
+          return Logits(vocabularySize: vocabulary, values: values)
         }
+      } onCancel: {
+        evaluation.cancel()
       }
-      return Logits(vocabularySize: vocabulary, values: values)
+    } catch WasteError.cancelled {
+      throw CancellationError()
     }
   }
 
   /// Whether `close` of this session or its model was called.
   public var isClosed: Bool { !owner.isOpen }
 
-  /// Cancels the answer in progress, waits for calls that are inside (a second at most) and frees
-  /// the memory. Later uses throw `closed`. Does no harm twice, from any task.
+  /// Cancels the answer or the `eval` in progress, waits for calls that are inside (a second at
+  /// most) and frees the memory. Later uses throw `closed`. Does no harm twice, from any task.
   public func close() async {
     shut()
     await WorkQueue.drain([queue])
@@ -175,9 +189,11 @@ public final class WasteSession: Sendable {
 
   // MARK: - Inside
 
-  /// Marks the session closed and stops its answer, whose end then happens on the queue.
+  /// Marks the session closed and stops its answer, whose end then happens on the queue, and its
+  /// evaluations. One that comes later than this list finds the session closed.
   func shut() {
     owner.close()
+    for evaluation in evaluations.withLock({ $0 }) { evaluation.cancel() }
     guard let answer = current.withLock({ $0 }) else { return }
     answer.cancel()
     queue.post { answer.end(.cancelled, failure: CancellationError()) }
@@ -222,5 +238,15 @@ public final class WasteSession: Sendable {
     try Task.checkCancellation()
     if isResponding { throw busy }
     return try await queue.run { () throws(WasteError) in try body() }
+  }
+}
+
+private func evaluate(
+  _ session: NativeHandle, _ tokens: [TokenID], count: Int
+) throws(WasteError) -> [Float] {
+  try fetchArray(guess: count) { logits, error in
+    tokens.withUnsafeBufferPointer { tokens in
+      session.use { Raw.eval($0, tokens: tokens, logits: logits, error: error) }
+    }
   }
 }

@@ -37,6 +37,9 @@ extension AllTests {
       #expect(info.instructionSet == .scalar && !info.usesDirectIO && info.canThink && info.hasChat)
       #expect(info.endToken == 1986 && info.cacheSlots > 0 && info.expertBytes % 4096 == 0)
       #expect(info.containerBytes > 1 << 20)
+      // Three quarters of the mini's weights are experts, of which a token uses an eighth.
+      #expect(info.tokenTrunkBytes > 1 << 19 && info.tokenTrunkBytes < info.containerBytes)
+      #expect(info.tokenFlops > info.tokenTrunkBytes)
       let session = try model.makeSession()
       let stream = session.streamResponse(to: "What is the capital of Italy?")
       #expect(try stream.statistics == nil)
@@ -218,6 +221,73 @@ extension AllTests {
       job.cancel()
       job.cancel()
       await #expect(throws: CancellationError.self) { try await job.wait() }
+    }
+
+    @Test func synthesisMakesAContainer() async throws {
+      let folder = try TemporaryFolder()
+      let target = folder.file("made up.waste")
+      let options = SynthesisOptions(layers: 3, experts: 8, seed: 7)
+      let job = try WasteJob.synthesize("mini", to: target, options: options)
+      var last: WorkProgress?
+      try await job.wait { last = $0 }
+      #expect(last?.isFinished == true && last?.fraction == 1 && (last?.total ?? 0) > 0)
+      let model = try await WasteModel.open(target)
+      let info = try model.info
+      #expect(info.layerCount == 3 && info.expertCount == 8 && info.vocabularySize == 2048)
+      #expect(info.tokenTrunkBytes > 0 && info.tokenFlops > 0)
+      let raw = GenerationOptions(maximumResponseTokens: 5, isRaw: true)
+      let first = try await model.makeSession().respond(to: "The capital", options: raw).tokens
+      let second = try await model.makeSession().respond(to: "The capital", options: raw).tokens
+      #expect(first == second && !first.isEmpty)
+      try await WasteJob.verify(target).wait()
+      let again = try WasteJob.synthesize("mini", to: target, options: options)
+      let taken = await #expect(throws: WasteError.self) { try await again.wait() }
+      #expect(taken?.code == -5 && taken?.message.contains("made up.waste") == true)
+    }
+
+    @Test func sameSeedSameBytes() async throws {
+      let folder = try TemporaryFolder()
+      func bank(_ name: String, seed: Int64) async throws -> Data {
+        let target = folder.file(name)
+        let options = SynthesisOptions(layers: 2, experts: 8, seed: seed)
+        try await WasteJob.synthesize("mini", to: target, options: options).wait()
+        return try Data(contentsOf: target.appendingPathComponent("experts-L1.bin"))
+      }
+      let first = try await bank("a", seed: 1)
+      #expect(try await bank("b", seed: 1) == first)
+      #expect(try await bank("c", seed: 2) != first)
+    }
+
+    @Test func badSynthesisIsNamed() throws {
+      let folder = try TemporaryFolder()
+      let target = folder.file("x.waste")
+      for (shape, options, names) in [
+        ("gpt", SynthesisOptions(), "gpt"), ("", SynthesisOptions(), "shape"),
+        ("mini", SynthesisOptions(layers: 0), "layers"),
+        ("mini", SynthesisOptions(layers: 1 << 40), "layers"),
+        ("mini", SynthesisOptions(layers: 99), "layers"),
+        ("mini", SynthesisOptions(experts: -1), "experts"),
+        ("mini", SynthesisOptions(seed: -1), "seed"),
+      ] {
+        let error = #expect(throws: WasteError.self) {
+          try WasteJob.synthesize(shape, to: target, options: options)
+        }
+        #expect(error?.code == -5, "\(shape) \(options): \(String(describing: error))")
+        #expect(error?.message.contains(names) == true, "\(error?.message ?? "")")
+      }
+      #expect(!FileManager.default.fileExists(atPath: target.path))
+    }
+
+    @Test func cancelledSynthesisLeavesNothing() async throws {
+      let folder = try TemporaryFolder()
+      let target = folder.file("k3.waste")
+      let task = Task {
+        let options = SynthesisOptions(layers: 2, experts: 16)
+        try await WasteJob.synthesize("k3", to: target, options: options).wait()
+      }
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == [])
     }
 
     @Test func modelLogIsThere() async throws {
