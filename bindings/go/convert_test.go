@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Converting and verifying: jobs with progress, log lines and cancelling. The checkpoint is a small
-// random one, as large as a cancel in the middle of it needs.
+// Converting, synthesizing and verifying: jobs with progress, log lines and cancelling. The
+// checkpoint is a small random one, as large as a cancel in the middle of it needs.
 
 package waste_test
 
@@ -15,8 +15,10 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	waste "github.com/libwaste/waste/bindings/go"
 )
@@ -160,4 +162,64 @@ func TestConvertAndVerifyCancelled(t *testing.T) {
 		t.Fatal("a cancelled conversion left a container")
 	}
 	wantError(t, waste.Verify(ctx, miniModel), waste.ErrCancelled, context.Canceled)
+}
+
+// rawTokens are the first tokens of an answer of the model at path.
+func rawTokens(t *testing.T, path string) []int32 {
+	t.Helper()
+	answer, err := newSession(t, open(t, path)).Ask(background, "The", waste.Raw(),
+		waste.MaxTokens(4))
+	check(t, err)
+	return answer.Tokens
+}
+
+func TestSynthesize(t *testing.T) {
+	folder := t.TempDir()
+	made, again := filepath.Join(folder, "made.waste"), filepath.Join(folder, "again.waste")
+	var last waste.Progress
+	for _, target := range []string{made, again} {
+		check(t, waste.Synthesize(background, "mini", target, waste.WithLayers(3),
+			waste.WithExperts(8), waste.WithSeed(5),
+			waste.WithProgress(func(p waste.Progress) { last = p })))
+	}
+	if last.Total < 1<<16 || last.Done != last.Total {
+		t.Fatalf("the last progress is %+v", last)
+	}
+	info, err := open(t, made).Info()
+	check(t, err)
+	if info.LayerCount != 3 || info.ExpertCount != 8 {
+		t.Fatalf("%+v", info)
+	}
+	check(t, waste.Verify(background, made))
+	tokens := rawTokens(t, made)
+	if len(tokens) == 0 || !reflect.DeepEqual(tokens, rawTokens(t, made)) ||
+		!reflect.DeepEqual(tokens, rawTokens(t, again)) {
+		t.Fatalf("%v", tokens)
+	}
+
+	wantError(t, waste.Synthesize(background, "no such shape", made+"2"), waste.ErrArgument)
+	wantError(t, waste.Synthesize(background, "mini", made), waste.ErrArgument)
+	wantError(t, waste.Synthesize(background, "mini", made+"2", waste.WithLayers(-1)),
+		waste.ErrArgument)
+	wantError(t, waste.Synthesize(background, "mini", filepath.Join(folder, "no", "x"), nil),
+		waste.ErrIO)
+}
+
+// The first tensor of this shape has 377 MB: a cancel does not wait for all of it.
+func TestSynthesizeCancelled(t *testing.T) {
+	folder := t.TempDir()
+	target := filepath.Join(folder, "made.waste")
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	within(t, 5*time.Second, "a cancelled synthesis", func() {
+		err := waste.Synthesize(ctx, "kimi-linear-48b", target, waste.WithLayers(2),
+			waste.WithProgress(func(waste.Progress) { cancel() }))
+		wantError(t, err, waste.ErrCancelled, context.Canceled)
+	})
+	left, err := os.ReadDir(folder)
+	check(t, err)
+	if len(left) > 0 {
+		t.Fatalf("a cancelled synthesis left %v", left)
+	}
+	wantError(t, waste.Synthesize(ctx, "mini", target), waste.ErrCancelled, context.Canceled)
 }

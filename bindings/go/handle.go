@@ -14,6 +14,9 @@ import (
 // How long Close waits for calls that are inside the library.
 const closeWait = time.Second
 
+// How often a cancel is repeated that is lost if it comes too early.
+const cancelAgain = 2 * time.Millisecond
+
 // A handle owns one native object, so that none is used after it was freed: it counts the calls
 // that are inside, lets none in once it is closed, and the last one out frees. Cancelling holds the
 // lock under which the pointer is given up, so it cannot meet a freed object. A handle knows those
@@ -26,12 +29,15 @@ type handle struct {
 	closed error // why no call is let in any more
 	parent *handle
 	kids   map[*handle]struct{}
-	freed  chan struct{}
+
+	closing chan struct{} // closed when no call is let in any more
+	freed   chan struct{} // closed when the object is gone
 }
 
 // newHandle takes over native, and frees it if the parent was closed meanwhile.
 func newHandle(native uintptr, parent *handle) (*handle, error) {
-	h := &handle{native: native, parent: parent, freed: make(chan struct{})}
+	h := &handle{native: native, parent: parent, closing: make(chan struct{}),
+		freed: make(chan struct{})}
 	if parent == nil {
 		return h, nil
 	}
@@ -125,7 +131,8 @@ func (h *handle) cancel() {
 	}
 }
 
-// cancelWith cancels when ctx is done, until the returned function is called.
+// cancelWith cancels a generation or a job when ctx is done, until the returned function is called.
+// Those stay cancelled, so once is enough, and a cancel that comes late harms nobody.
 func (h *handle) cancelWith(ctx context.Context) (stop func()) {
 	if ctx.Done() == nil {
 		return func() {}
@@ -145,6 +152,37 @@ func (h *handle) cancelWith(ctx context.Context) (stop func()) {
 	return func() { close(done) }
 }
 
+// cancelCall cancels the call that its caller makes in a session, when ctx is done or the session
+// is closed, until the returned function is called. A session does not stay cancelled: the cancel
+// is lost if the call has not begun yet, and would hit the next call if it came too late. So it is
+// repeated while this one is inside, and none comes after stop has returned.
+func (h *handle) cancelCall(ctx context.Context) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-ctx.Done():
+		case <-h.closing:
+		case <-done:
+			return
+		}
+		ticker := time.NewTicker(cancelAgain)
+		defer ticker.Stop()
+		for {
+			h.cancel()
+			select {
+			case <-ticker.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
 // shut lets no call in any more, cancels what runs, and frees what nobody is inside of. It waits
 // for nothing, and returns what close waits for.
 func (h *handle) shut(pending []<-chan struct{}) []<-chan struct{} {
@@ -156,6 +194,7 @@ func (h *handle) shut(pending []<-chan struct{}) []<-chan struct{} {
 	h.kids = nil
 	if h.closed == nil {
 		h.closed = ErrClosed
+		close(h.closing)
 	}
 	if h.calls > 0 && h.native != 0 {
 		nativeCancel(h.native)

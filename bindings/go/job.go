@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long work (opening, verifying, converting) with progress and cancelling, and what needs no
-// object.
+// Long work (opening, verifying, converting, synthesizing) with progress and cancelling, and what
+// needs no object.
 
 package waste
 
@@ -57,6 +57,26 @@ func Convert(ctx context.Context, source, target string, options ...ConvertOptio
 	}
 	return runJob(ctx, config.jobConfig, func() (uintptr, error) {
 		return nativeConvertJob(source, target, config)
+	}, nil)
+}
+
+// Synthesize writes a container of random weights in the true shape of a model, whole or cut down:
+// "kimi-linear-48b", "k3" or "mini". Its answers mean nothing; it is for measuring without
+// anybody's weights. The target must not exist, and appears only when it is complete. When ctx is
+// done it ends with ErrCancelled.
+// Errors: ErrArgument (an unknown shape, a target that exists), ErrIO, ErrCancelled.
+func Synthesize(ctx context.Context, shape, target string, options ...SynthesisOption) error {
+	if err := load(); err != nil {
+		return err
+	}
+	var config synthesisConfig
+	for _, option := range options {
+		if option != nil {
+			option.synthesisOption(&config)
+		}
+	}
+	return runJob(ctx, config.jobConfig, func() (uintptr, error) {
+		return nativeSynthesizeJob(shape, target, config)
 	}, nil)
 }
 

@@ -6,7 +6,6 @@ package waste_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"runtime"
@@ -264,23 +263,6 @@ func TestRow10CloseDuringGenerate(t *testing.T) {
 			return m
 		})
 	})
-}
-
-// An evaluation in one call cannot be cancelled: Close waits a second and leaves the rest to the
-// call, which frees the session when it comes out.
-func TestRow10CloseDuringAnEvaluationThatGoesOn(t *testing.T) {
-	model := open(t, script(t, `{"prefill_stall_ms": 2500, "answers": [["x"]]}`))
-	session := newSession(t, model)
-	ended := make(chan error)
-	go func() { ended <- session.Eval(background, []int32{65}) }()
-	time.Sleep(100 * time.Millisecond) // likely inside by now; if not, Eval finds it closed
-	within(t, 2*cancelBound, "closing", func() { check(t, session.Close()) })
-	wantError(t, session.Reset(), waste.ErrClosed)
-	if err := <-ended; err != nil && !errors.Is(err, waste.ErrClosed) {
-		t.Fatal(err)
-	}
-	_, err := model.Info()
-	check(t, err)
 }
 
 func TestCancelLatency(t *testing.T) {

@@ -185,6 +185,17 @@ func nativeConvertJob(source, target string, c convertConfig) (uintptr, error) {
 	})
 }
 
+func nativeSynthesizeJob(shape, target string, c synthesisConfig) (uintptr, error) {
+	o := cwaste.NewWaste_synthesis_options()
+	defer cwaste.DeleteWaste_synthesis_options(o)
+	o.SetLayers(int32Of(c.layers))
+	o.SetExperts(int32Of(c.experts))
+	o.SetSeed(c.seed)
+	return handleOf(func(out []uintptr, e []byte) int32 {
+		return cwaste.Waste_synthesize(bytesOf(shape), bytesOf(target), o, out, e)
+	})
+}
+
 func nativeJobModel(job uintptr) (uintptr, error) {
 	return handleOf(func(out []uintptr, e []byte) int32 {
 		return cwaste.Waste_job_model(job, out, e)

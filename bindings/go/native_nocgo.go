@@ -19,6 +19,10 @@ func nativeConvertJob(string, string, convertConfig) (uintptr, error) {
 	return 0, ErrNoCgo
 }
 
+func nativeSynthesizeJob(string, string, synthesisConfig) (uintptr, error) {
+	return 0, ErrNoCgo
+}
+
 func nativeJobModel(uintptr) (uintptr, error)     { return 0, ErrNoCgo }
 func nativeJobProgress(uintptr) (Progress, error) { return Progress{}, ErrNoCgo }
 func nativeJobWait(uintptr, int64) (bool, error)  { return false, ErrNoCgo }

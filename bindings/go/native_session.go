@@ -46,6 +46,8 @@ func nativeModelInfo(model uintptr) (Info, error) {
 		Thinking:        out.GetThinking() != 0,
 		EOSToken:        out.GetEos_token(),
 		HasChat:         out.GetHas_chat() != 0,
+		TokenTrunkBytes: out.GetToken_trunk_bytes(),
+		TokenFlops:      out.GetToken_flops(),
 	}, nil
 }
 

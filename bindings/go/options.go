@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functional options of opening, sessions, verifying and converting.
+// Functional options of opening, sessions, verifying, converting and synthesizing.
 
 package waste
 
@@ -27,6 +27,13 @@ type convertConfig struct {
 	quantiseFrom int64
 }
 
+type synthesisConfig struct {
+	jobConfig
+	layers  int
+	experts int
+	seed    int64
+}
+
 type jobConfig struct {
 	progress func(Progress)
 	log      func(line string)
@@ -49,6 +56,9 @@ type VerifyOption interface{ verifyOption(*jobConfig) }
 
 // ConvertOption is for Convert.
 type ConvertOption interface{ convertOption(*convertConfig) }
+
+// SynthesisOption is for Synthesize.
+type SynthesisOption interface{ synthesisOption(*synthesisConfig) }
 
 // ThreadsOption is made by WithThreads.
 type ThreadsOption int
@@ -86,9 +96,10 @@ func WithLog(report func(line string)) JobOption {
 	return func(c *jobConfig) { c.log = report }
 }
 
-func (o JobOption) openOption(c *openConfig)       { o.apply(&c.jobConfig) }
-func (o JobOption) convertOption(c *convertConfig) { o.apply(&c.jobConfig) }
-func (o JobOption) verifyOption(c *jobConfig)      { o.apply(c) }
+func (o JobOption) openOption(c *openConfig)           { o.apply(&c.jobConfig) }
+func (o JobOption) convertOption(c *convertConfig)     { o.apply(&c.jobConfig) }
+func (o JobOption) synthesisOption(c *synthesisConfig) { o.apply(&c.jobConfig) }
+func (o JobOption) verifyOption(c *jobConfig)          { o.apply(c) }
 
 func (o JobOption) apply(c *jobConfig) {
 	if o != nil {
@@ -168,4 +179,24 @@ func WithExpertBeam(width int) ConvertOption {
 // WithQuantiseFrom keeps trunk tensors of fewer elements in f32; 0 is 65536.
 func WithQuantiseFrom(elements int64) ConvertOption {
 	return convertFunc(func(c *convertConfig) { c.quantiseFrom = elements })
+}
+
+type synthesisFunc func(*synthesisConfig)
+
+func (f synthesisFunc) synthesisOption(c *synthesisConfig) { f(c) }
+
+// WithLayers writes the first count layers only, at true width; 0 is all.
+func WithLayers(count int) SynthesisOption {
+	return synthesisFunc(func(c *synthesisConfig) { c.layers = count })
+}
+
+// WithExperts writes count experts of each layer only; 0 is all.
+func WithExperts(count int) SynthesisOption {
+	return synthesisFunc(func(c *synthesisConfig) { c.experts = count })
+}
+
+// WithSeed chooses the random weights: the same seed gives the same bytes. 0, the default, is a
+// seed like any other.
+func WithSeed(value int64) SynthesisOption {
+	return synthesisFunc(func(c *synthesisConfig) { c.seed = value })
 }

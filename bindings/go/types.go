@@ -80,8 +80,7 @@ const (
 	ISANEON   ISA = 4
 )
 
-// Progress tells how far long work is, in bytes for opening and verifying and in tensors for
-// converting.
+// Progress tells how far long work is, in tensors for converting and in bytes for all other.
 type Progress struct {
 	Done  int64
 	Total int64 // 0 until known
@@ -120,7 +119,9 @@ type Info struct {
 	DirectIO        bool // direct reads were obtained, as probed by one real read
 	Thinking        bool // the model's chat format has a thinking channel
 	EOSToken        int32
-	HasChat         bool // the container holds a chat format
+	HasChat         bool  // the container holds a chat format
+	TokenTrunkBytes int64 // of weights that every token reads from memory
+	TokenFlops      int64 // of a token's matrices, its experts included: 2 a weight
 }
 
 // Stats are counters since the object was made. Those of a session and of a stream count their own
