@@ -13,10 +13,12 @@ GOOD = '<testsuite name="a"><testcase name="one"/><testcase name="two"></testcas
 BAD = ('<testsuite><testsuite><testcase name="three"><failure>x</failure></testcase></testsuite>'
        '</testsuite>')
 SKIPPED = '<testsuite><testcase name="four"><skipped>no such CPU</skipped></testcase></testsuite>'
+LEFT_OUT = '<testsuite><testcase name="five"><skipped>disabled</skipped></testcase></testsuite>'
 CASES = [
     ([GOOD], 0, "2 passed, 0 failed, 0 skipped"),
     ([GOOD, BAD], 1, "2 passed, 1 failed, 0 skipped"),
     ([GOOD, SKIPPED], 0, "2 passed, 0 failed, 1 skipped"),
+    ([GOOD, LEFT_OUT], 0, "2 passed, 0 failed, 0 skipped"),
     ([GOOD, GOOD[:60]], 1, "2 passed, 1 failed, 0 skipped"),
     ([SKIPPED], 1, "0 passed, 0 failed, 1 skipped"),
     ([], 1, "0 passed, 0 failed, 0 skipped"),

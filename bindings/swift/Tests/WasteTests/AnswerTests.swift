@@ -162,9 +162,10 @@ extension AllTests {
         #expect(try await eventually { count.value >= round })
         if byTask { task.cancel() } else { stream.cancel() }
         await #expect(throws: CancellationError.self) { try await task.value }
-        let isBegun = stream.response != nil
-        #expect(isBegun || round == 0)
-        #expect(try session.position == (isBegun ? 1 : 0) + count.value)
+        #expect(stream.response != nil || round == 0)
+        // An answer that ends before its first step leaves the session without the prompt.
+        let position = try session.position
+        #expect(position == 1 + count.value || (position == 0 && count.value == 0))
         #expect((stream.response?.content ?? "") == String(repeating: "ha", count: count.value))
       }
     }
