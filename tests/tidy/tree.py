@@ -13,7 +13,7 @@ SOURCE_SUFFIXES = CPP_SUFFIXES + (".py", ".sh", ".i", ".java", ".cs", ".go", ".s
 # What bindings/swig/generate.sh writes: SWIG's wrappers, and copies of the public header.
 WRITTEN_BY_SWIG = re.compile(
     r"bindings/(java/src/generated/.*|csharp/src/Waste/Native/.*|\w+/native/waste_wrap\.c|"
-    r"go/internal/cwaste/(cwaste\.go|cwaste_wrap\.c|waste\.h|waste/waste\.h)|"
+    r"go/internal/cwaste/(cwaste\.go|cwaste_wrap\.c|waste\.h)|"
     r"swift/Sources/(Waste/Generated/.*|CWaste/waste\.h))$")
 
 

@@ -123,7 +123,7 @@ public final class WasteModel: Sendable {
 
   /// Makes a session of the library's one of this model's, which may be closing just now.
   func adopt(_ pointer: OpaquePointer) throws(WasteError) -> WasteSession {
-    let session = WasteSession(pointer, model: self)
+    let session = WasteSession(Owner(pointer, name: "session"), model: self)
     let key = ObjectIdentifier(session)
     sessions.withLock { $0[key] = WeakSession(session: session) }
     if isClosed { session.shut() }

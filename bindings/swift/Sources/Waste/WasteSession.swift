@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One conversation. A class over a serial queue rather than an actor: an actor would let a second
-// answer wait in line where it should be told `busy` at once, and what must work while a call
-// blocks (cancel, statistics, isResponding) needs no turn. Every call that may take long runs on
-// the session's queue.
+// One conversation, an actor over a serial queue of its own. Every call that may take long runs on
+// that queue while the actor is suspended, so a second answer does not wait in line: it is told
+// `busy` at once. What must work while a call blocks (cancel, statistics, isResponding) is not
+// isolated and needs no turn; its state is behind locks.
 
 import CWaste
 
@@ -17,17 +17,17 @@ import CWaste
 /// second one throws `busy` and leaves the first alone, and so does everything else here that would
 /// change the session meanwhile. All members may be used from any task and thread. Keeps its model
 /// alive; freed when the last reference goes, or by `close`.
-public final class WasteSession: Sendable {
+public actor WasteSession {
   /// The model that answers.
-  public let model: WasteModel
-  let owner: Owner
-  let queue = WorkQueue("session")
-  private let current = Protected<Answer?>(nil)
-  private let evaluations = Protected<[Evaluation]>([])
+  public nonisolated let model: WasteModel
+  nonisolated let owner: Owner
+  nonisolated let queue = WorkQueue("session")
+  private nonisolated let current = Protected<Answer?>(nil)
+  private nonisolated let evaluations = Protected<[Evaluation]>([])
 
-  init(_ pointer: OpaquePointer, model: WasteModel) {
+  init(_ owner: Owner, model: WasteModel) {
     self.model = model
-    owner = Owner(pointer, name: "session")
+    self.owner = owner
   }
 
   deinit { model.forget(ObjectIdentifier(self)) }
@@ -50,19 +50,19 @@ public final class WasteSession: Sendable {
   /// Asks, and hands the answer over piece by piece, as fast as they are read: nothing is asked for
   /// before the first piece is wanted, and nothing runs ahead. Errors are those of `respond`,
   /// thrown where the stream is read.
-  public func streamResponse(
+  public nonisolated func streamResponse(
     to prompt: String? = nil, options: GenerationOptions = GenerationOptions()
   ) -> ResponseStream {
     ResponseStream(answer: Answer(self, prompt: prompt, options: options))
   }
 
   /// Whether an answer is in progress.
-  public var isResponding: Bool { current.withLock { $0 != nil } }
+  public nonisolated var isResponding: Bool { current.withLock { $0 != nil } }
 
   /// Stops the answer in progress, if there is one: its reader gets the piece that is ready, then
   /// `CancellationError`. Stops each `eval` that runs or waits too; it throws the same. Returns at
   /// once; the stop comes within a layer or one read.
-  public func cancel() {
+  public nonisolated func cancel() {
     current.withLock { $0 }?.cancel()
     for evaluation in evaluations.withLock({ $0 }) { evaluation.cancel() }
   }
@@ -89,7 +89,7 @@ public final class WasteSession: Sendable {
   }
 
   /// Work, memory and position of this session; also while it answers. Throws `closed`.
-  public var statistics: Statistics {
+  public nonisolated var statistics: Statistics {
     get throws(WasteError) {
       var raw = waste_stats.sized()
       _ = try owner.call { Raw.sessionStats($0, out: &raw, error: $1) }
@@ -98,7 +98,7 @@ public final class WasteSession: Sendable {
   }
 
   /// How many tokens the session holds. Throws `closed`.
-  public var position: Int { get throws(WasteError) { try statistics.position } }
+  public nonisolated var position: Int { get throws(WasteError) { try statistics.position } }
 
   /// Forgets everything, the instructions too. Throws `busy`, `closed`.
   public func reset() async throws {
@@ -178,7 +178,7 @@ public final class WasteSession: Sendable {
   }
 
   /// Whether `close` of this session or its model was called.
-  public var isClosed: Bool { !owner.isOpen }
+  public nonisolated var isClosed: Bool { !owner.isOpen }
 
   /// Cancels the answer or the `eval` in progress, waits for calls that are inside (a second at
   /// most) and frees the memory. Later uses throw `closed`. Does no harm twice, from any task.
@@ -191,7 +191,7 @@ public final class WasteSession: Sendable {
 
   /// Marks the session closed and stops its answer, whose end then happens on the queue, and its
   /// evaluations. One that comes later than this list finds the session closed.
-  func shut() {
+  nonisolated func shut() {
     owner.close()
     for evaluation in evaluations.withLock({ $0 }) { evaluation.cancel() }
     guard let answer = current.withLock({ $0 }) else { return }
@@ -200,7 +200,7 @@ public final class WasteSession: Sendable {
   }
 
   /// Makes `answer` the one in progress, before its first call.
-  func claim(_ answer: Answer) throws(WasteError) {
+  nonisolated func claim(_ answer: Answer) throws(WasteError) {
     guard owner.isOpen else { throw .closed("the session is closed") }
     let isCurrent = current.withLock { held in
       if held == nil { held = answer }
@@ -211,7 +211,7 @@ public final class WasteSession: Sendable {
     if !owner.isOpen { answer.cancel() }
   }
 
-  func release(_ answer: Answer) {
+  nonisolated func release(_ answer: Answer) {
     _ = current.withLock { held -> Answer? in
       guard held === answer else { return nil }
       defer { held = nil }
@@ -219,7 +219,7 @@ public final class WasteSession: Sendable {
     }
   }
 
-  func addAtOnce(_ text: String, role: Role) throws(WasteError) {
+  nonisolated func addAtOnce(_ text: String, role: Role) throws(WasteError) {
     _ = try owner.call { session, error in
       withText(text) {
         Raw.sessionAddMessage(session, role: role.raw.rawValue, text: $0, error: error)
@@ -227,7 +227,7 @@ public final class WasteSession: Sendable {
     }
   }
 
-  private var busy: WasteError {
+  private nonisolated var busy: WasteError {
     .busy("an answer of this session is in progress; finish, cancel or drop it first")
   }
 
