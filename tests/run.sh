@@ -173,8 +173,7 @@ run_tsan() {
   launcher=""
 }
 
-need_packages cmake ninja-build ccache g++ binutils libboost-test-dev nlohmann-json3-dev \
-  libcli11-dev libedit-dev python3 clang-14 libclang-rt-14-dev clang-format-14
+need_packages "${build_packages[@]}" binutils python3 clang-14 libclang-rt-14-dev clang-format-14
 rm -rf "$results"
 mkdir -p "$results"
 export PYTHONDONTWRITEBYTECODE=1

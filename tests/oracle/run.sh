@@ -50,8 +50,7 @@ install() {
 
 build_programs() {
   say "building"
-  need_packages cmake ninja-build ccache g++ libboost-test-dev nlohmann-json3-dev libcli11-dev \
-    libedit-dev || return 1
+  need_packages "${build_packages[@]}" || return 1
   cmake --preset release -DWASTE_TESTS=ON > build/oracle-build.log 2>&1 &&
     cmake --build "$build" -j "$(nproc)" \
       --target waste_cli dump_hidden tokenize_file >> build/oracle-build.log 2>&1 || {

@@ -4,6 +4,10 @@
 # found without the network; what is missing is installed by root, and named to anybody else. To be
 # sourced by scripts that run under `set -e`.
 
+# build_packages is what the library, the program and the C++ tests are built with.
+readonly build_packages=(cmake ninja-build ccache g++ libboost-test-dev nlohmann-json3-dev
+  libcli11-dev libedit-dev)
+
 need_packages() {
   local missing=() name
   if ! command -v dpkg-query > /dev/null; then
