@@ -3,6 +3,7 @@
 // A chat in the terminal: text comes as it is made, Ctrl-C cancels the answer, Ctrl-C at the prompt
 // or the end of input quits. One file, C# 7.2.
 using System;
+using System.Text;
 using System.Threading;
 using Waste;
 
@@ -17,6 +18,8 @@ internal static class Chat
             Console.Error.WriteLine("usage: chat MODEL [SYSTEM-MESSAGE]");
             return 2;
         }
+        // A model's text is Unicode, also where the terminal's locale does not say so.
+        Console.OutputEncoding = new UTF8Encoding(false);
         Console.CancelKeyPress += CancelAnswer;
         try
         {

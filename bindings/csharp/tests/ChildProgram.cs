@@ -4,6 +4,7 @@
 using System;
 using System.Collections.Generic;
 using System.Linq;
+using System.Text;
 using System.Threading;
 
 namespace Waste.Tests
@@ -14,6 +15,8 @@ namespace Waste.Tests
 
         private static int Main(string[] arguments)
         {
+            // What is printed is compared, in whatever locale the tests run.
+            Console.OutputEncoding = new UTF8Encoding(false);
             switch (arguments[0])
             {
                 case "continue":
