@@ -17,13 +17,21 @@ WRITTEN_BY_SWIG = re.compile(
     r"swift/Sources/(Waste/Generated/.*|CWaste/waste\.h))$")
 
 
+def listing():
+    """What git lists, or None without git or in a copy that it does not know."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    except FileNotFoundError:
+        return None
+    return result.stdout if result.returncode == 0 else None
+
+
 def files():
     """Paths relative to the root, as text, sorted."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-        capture_output=True, check=False)
-    if listing.returncode == 0:
-        names = [name.decode() for name in listing.stdout.split(b"\0") if name]
+    listed = listing()
+    if listed is not None:
+        names = [name.decode() for name in listed.split(b"\0") if name]
     else:
         names = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file()]
         names = [name for name in names
