@@ -66,8 +66,8 @@ Result<int64_t> Eval(waste_session &handle, std::span<const int32_t> tokens,
       rows > static_cast<int64_t>(tokens.size()))
     return Failure(Code::kArgument, "logit_count is ", logits.size(), "; it is the vocabulary of ",
                    vocab, " times at most the ", tokens.size(), " tokens");
+  const EvalStop::Running running(handle.stop);  // before Append: who sees the position may cancel
   session.Append(tokens);
-  const EvalStop::Running running(handle.stop);
   const Status status = session.Run(
       logits, Phase::kPrefill, [&running] { return running.stopped(); }, nullptr);
   if (!status.ok()) {

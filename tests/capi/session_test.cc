@@ -239,14 +239,11 @@ template <typename End>
 int64_t EvalEndedBy(waste_session* session, int64_t count, const End& end) {
   const std::vector<int32_t> tokens(static_cast<size_t>(count), 65);
   auto evaluation = std::async(std::launch::async, [&] {
-    for (;;) {
-      const int64_t status = waste_eval(session, tokens.data(), count, nullptr, 0, nullptr);
-      if (status != WASTE_ERR_BUSY) return status;  // it met the question below
-    }
+    return waste_eval(session, tokens.data(), count, nullptr, 0, nullptr);
   });
-  // It holds the session from when it is inside.
-  while (waste_session_tokens(session, nullptr, 0, nullptr) != WASTE_ERR_BUSY)
-    if (evaluation.wait_for(std::chrono::seconds(0)) == std::future_status::ready) break;
+  waste_stats stats = Sized<waste_stats>();  // whose question claims nothing and can refuse nothing
+  while (waste_session_stats(session, &stats, nullptr) == WASTE_OK && stats.position == 0)
+    if (evaluation.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) break;
   end();
   return evaluation.get();
 }
