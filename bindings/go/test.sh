@@ -70,5 +70,5 @@ export CGO_LDFLAGS="-L$native${link:-}" WASTE_TEST_GO=$go WASTE_TEST_NATIVE=$nat
 environment="env LD_LIBRARY_PATH=$native GODEBUG=$checks ${preload:-}"
 
 cd "$here"
-"$go" test -json -count=1 -timeout=300s -exec="$environment" "${flags[@]}" . |
+"$go" test -json -count=1 -timeout=900s -exec="$environment" "${flags[@]}" . |
   python3 -B "$here/junit.py" "$results/bindings.$runtime.$mode.xml"
