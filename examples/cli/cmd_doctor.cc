@@ -3,11 +3,11 @@
 // `waste doctor`: what of this machine will limit this model, in plain words and with the figures
 // that say so.
 
-#include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "limits.h"
+#include "diagnosis.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -18,53 +18,36 @@ namespace {
 
 constexpr const char* kFooter = R"(
 Measures the memory, the arithmetic and the drive, opens the model as the other commands would, and
-tells which of them a token will wait for, with nothing cached and with all experts in memory.
+tells which of them a token will wait for: cold, with no expert in memory; warm, with all of them;
+and here, with as many as the budget holds if all were equally likely (text repeats some, and does
+better). Each speed stands with the division that gives it. What is not as it could be (swap, no
+direct reads, an unused instruction set, more threads than cores) is said in a sentence each.
 
 Examples:
   waste doctor model.waste
   waste doctor model.waste --budget 16G
 JSON: limited_by ("memory", "drive" or "arithmetic"), advice (sentences), decode_cold_tok_s,
-      decode_resident_tok_s, prefill_limit_tok_s, memory_limit_bytes_s, disk_limit_bytes_s,
-      fma_limit_flops, direct_io, isa, threads, usable_bytes, budget_bytes, floor_bytes,
-      experts_cached_share)";
+      decode_resident_tok_s, decode_here_tok_s, prefill_limit_tok_s, token_trunk_bytes,
+      token_expert_bytes, token_flops, memory_limit_bytes_s, disk_limit_bytes_s (four records at a
+      time), disk_one_bytes_s (one), fma_limit_flops, direct_io, direct_io_reason, file_system, cpu,
+      isa, features, features_missing, threads, cores_online, cores_granted, cores_physical,
+      quota_cores (0: none), memory_nodes, memory_bytes, cgroup_memory_bytes (0: no limit),
+      swap_bytes, swap_used_bytes, usable_bytes, budget_bytes, floor_bytes, recommended_bytes,
+      resident_budget_bytes (keeps every expert), experts_cached_share)";
 
-// What a token costs, and what the machine gives.
-struct Findings {
-  waste_memory_plan plan = Sized<waste_memory_plan>();
-  waste_info info = Sized<waste_info>();
-  double memory_bytes_s = 0;
-  double flops = 0;
-  DriveLimit drive;
-
-  // The plan recommends the floor and twice what a token uses.
-  double token_expert_bytes() const {
-    return static_cast<double>(plan.recommended_bytes - plan.floor_bytes) / 2;
+// Of a scripted model, which has no files, nothing.
+ExpertBanks ReadBanks(const std::string& container) {
+  ExpertBanks banks;
+  std::ifstream file(container + "/manifest.json");
+  const auto manifest = nlohmann::json::parse(file, nullptr, false);
+  if (!manifest.is_object() || !manifest.contains("layers")) return banks;
+  for (const auto& layer : manifest["layers"]) {
+    ++banks.layers;
+    banks.experts += layer.value("experts", int64_t{0});
+    banks.bytes += layer.value("bytes", int64_t{0});
   }
-  double experts_in_all() const {
-    const double of_a_layer =
-        static_cast<double>(info.experts_per_token) * static_cast<double>(info.expert_bytes);
-    return of_a_layer > 0 ? token_expert_bytes() / of_a_layer * info.expert_count : 0;
-  }
-  double cached_share() const {
-    const double all = experts_in_all();
-    return all > 0 ? std::min(1.0, static_cast<double>(info.cache_slots) / all) : 1.0;
-  }
-  double resident_tok_s() const {
-    return memory_bytes_s / (static_cast<double>(info.token_trunk_bytes) + token_expert_bytes());
-  }
-  double cold_tok_s() const {
-    const double read = token_expert_bytes();
-    return read > 0 && drive.bytes_s > 0 ? std::min(resident_tok_s(), drive.bytes_s / read)
-                                         : resident_tok_s();
-  }
-  double prefill_tok_s() const { return flops / static_cast<double>(info.token_flops); }
-  bool reads_in_steady_state() const { return cached_share() < 0.999; }
-
-  std::string limited_by() const {
-    if (flops / static_cast<double>(info.token_flops) < resident_tok_s()) return "arithmetic";
-    return reads_in_steady_state() && cold_tok_s() < resident_tok_s() ? "drive" : "memory";
-  }
-};
+  return banks;
+}
 
 Findings Examine(const ModelOptions& options) {
   Findings found;
@@ -74,90 +57,134 @@ Findings Examine(const ModelOptions& options) {
   });
   const Model model = OpenModel(options);
   found.info = InfoOf(model);
+  found.banks = ReadBanks(options.path);
+  found.machine = ExamineMachine();
+  found.file_system = FileSystemOf(options.path);
+  found.io_asked = options.io;
   ProgressBar bar("Measuring", Unit::kPieces);
-  bar.Show(0, 3);
+  bar.Show(0, 4);
   found.memory_bytes_s = MemoryLimit(found.info.threads);
-  bar.Show(1, 3);
+  bar.Show(1, 4);
   found.flops = FmaLimit(found.info.threads, found.info.isa);
-  bar.Show(2, 3);
-  found.drive = MeasureDrive(options.path, found.info.expert_bytes);
+  bar.Show(2, 4);
+  found.drive_one = MeasureDrive(options.path, found.info.expert_bytes, 1);
+  bar.Show(3, 4);
+  found.drive = MeasureDrive(options.path, found.info.expert_bytes, kDriveReaders);
   return found;
 }
 
-std::string Format(const char* format, auto... values) {
-  char text[400];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
-
-std::vector<std::string> Advice(const Findings& found) {
-  std::vector<std::string> advice;
-  const std::string limit = found.limited_by();
-  if (limit == "drive")
-    advice.push_back(Format(
-        "The drive will limit it: a token needs %s of experts, and %.0f %% of all experts fit the "
-        "cache. A larger --budget or a faster drive helps; more threads do not.",
-        SizeText(static_cast<int64_t>(found.token_expert_bytes())).c_str(),
-        100 * found.cached_share()));
-  else if (limit == "memory")
-    advice.push_back(
-        "Memory bandwidth will limit it: everything a token needs is in RAM, and has to be read "
-        "from there once a token. Faster or more channels of RAM help; a faster drive does not.");
-  else
-    advice.push_back("Arithmetic will limit it: more cores or wider vectors help.");
-  if (found.drive.bytes_s > 0 && found.info.direct_io == 0)
-    advice.push_back(
-        "This file system gives no direct reads: experts go through the page cache, which costs "
-        "some speed. Put the container on a local file system.");
-  if (found.info.expert_bytes > 0 && found.drive.bytes_s > 0 && found.drive.bytes_s < 3e8 &&
-      found.reads_in_steady_state())
-    advice.push_back("This is the speed of a hard disk or a network. An SSD is ten times faster.");
-  if (found.plan.budget_bytes < found.plan.recommended_bytes)
-    advice.push_back("The budget is below the recommended " +
-                     SizeText(found.plan.recommended_bytes) +
-                     ": the cache holds less than what two tokens use.");
-  if (found.info.isa == WASTE_ISA_SCALAR)
-    advice.push_back("No vector instructions are in use, which is several times slower.");
-  return advice;
-}
-
 nlohmann::ordered_json ToJson(const Findings& found) {
+  const Machine& machine = found.machine;
   return {{"limited_by", found.limited_by()},
           {"advice", Advice(found)},
           {"decode_cold_tok_s", found.cold_tok_s()},
-          {"decode_resident_tok_s", found.resident_tok_s()},
+          {"decode_resident_tok_s", found.warm_tok_s()},
+          {"decode_here_tok_s", found.here_tok_s()},
           {"prefill_limit_tok_s", found.prefill_tok_s()},
+          {"token_trunk_bytes", found.info.token_trunk_bytes},
+          {"token_expert_bytes", found.token_expert_bytes()},
+          {"token_flops", found.info.token_flops},
           {"memory_limit_bytes_s", found.memory_bytes_s},
           {"disk_limit_bytes_s", found.drive.bytes_s},
+          {"disk_one_bytes_s", found.drive_one.bytes_s},
           {"fma_limit_flops", found.flops},
           {"direct_io", found.info.direct_io != 0},
+          {"direct_io_reason", found.info.direct_io != 0 ? "" : found.drive.refusal},
+          {"file_system", found.file_system},
+          {"cpu", ProcessorName()},
           {"isa", IsaName(found.info.isa)},
+          {"features", VectorFeatures(true)},
+          {"features_missing", VectorFeatures(false)},
           {"threads", found.info.threads},
+          {"cores_online", machine.cores_online},
+          {"cores_granted", machine.cores_granted},
+          {"cores_physical", machine.cores_physical},
+          {"quota_cores", machine.quota_cores},
+          {"memory_nodes", machine.memory_nodes},
+          {"memory_bytes", machine.memory_bytes},
+          {"cgroup_memory_bytes", machine.cgroup_memory_bytes},
+          {"swap_bytes", machine.swap_bytes},
+          {"swap_used_bytes", machine.swap_used_bytes},
           {"usable_bytes", found.plan.usable_bytes},
           {"budget_bytes", found.info.budget_bytes},
           {"floor_bytes", found.plan.floor_bytes},
+          {"recommended_bytes", found.plan.recommended_bytes},
+          {"resident_budget_bytes", found.resident_budget_bytes()},
           {"experts_cached_share", found.cached_share()}};
 }
 
+std::string Words(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+// Two columns; a line without a name goes on with what is above it.
+void WriteLine(const char* name, const std::string& text) {
+  Write(Format("%-11s", name) + text + "\n");
+}
+
+void WriteMachine(const Findings& found) {
+  const Machine& machine = found.machine;
+  const auto missing = VectorFeatures(false);
+  WriteLine("processor", ProcessorName() + Format(", %s in use, %.0f GFLOP/s",
+                                                  IsaName(found.info.isa), found.flops / 1e9));
+  WriteLine("", "has " + Words(VectorFeatures(true)) +
+                    (missing.empty() ? "; lacks nothing that kernels are written for"
+                                     : "; lacks " + Words(missing)));
+  WriteLine("threads",
+            Format("%d in use; %d of %d cores granted", found.info.threads, machine.cores_granted,
+                   machine.cores_online) +
+                (machine.cores_physical > 0 ? Format(", %d physical", machine.cores_physical)
+                                            : std::string()) +
+                (machine.quota_cores > 0 ? Format(", CPU quota %.3g cores", machine.quota_cores)
+                                         : std::string(", no CPU quota")));
+  WriteLine("memory", SizeText(found.plan.usable_bytes) + " usable of " +
+                          SizeText(machine.memory_bytes) +
+                          (machine.cgroup_memory_bytes > 0
+                               ? ", cgroup limit " + SizeText(machine.cgroup_memory_bytes)
+                               : std::string(", no cgroup limit")) +
+                          (machine.swap_bytes > 0 ? ", swap " + SizeText(machine.swap_bytes)
+                                                  : std::string(", no swap")) +
+                          Format("; read at %.1f GB/s", found.memory_bytes_s / 1e9));
+  WriteLine("budget", SizeText(found.info.budget_bytes) + " granted (floor " +
+                          SizeText(found.plan.floor_bytes) + ", recommended " +
+                          SizeText(found.plan.recommended_bytes) + ", all experts " +
+                          SizeText(found.resident_budget_bytes()) +
+                          Format("); holds %.0f %% of the experts", 100 * found.cached_share()));
+  WriteLine("drive", found.drive.bytes_s > 0
+                         ? found.file_system +
+                               Format("; records of %s: %.2f GB/s one at a time, %.2f four, ",
+                                      SizeText(found.info.expert_bytes).c_str(),
+                                      found.drive_one.bytes_s / 1e9, found.drive.bytes_s / 1e9) +
+                               DirectText(found)
+                         : std::string("nothing to be read from it"));
+}
+
+// A speed, and the division that gives it.
+void WriteSpeed(const char* name, const Findings& found, double tok_s, double read_bytes) {
+  const bool by_drive = tok_s < found.warm_tok_s();
+  WriteLine(name,
+            Format("%8.2f tok/s = ", tok_s) +
+                (by_drive ? AmountText(found.drive.bytes_s) + "/s of the drive / " +
+                                AmountText(read_bytes) + " of experts to be read"
+                          : AmountText(found.memory_bytes_s) + "/s of memory / (" +
+                                AmountText(static_cast<double>(found.info.token_trunk_bytes)) +
+                                " of trunk + " +
+                                AmountText(static_cast<double>(found.token_expert_bytes())) +
+                                " of experts)"));
+}
+
 void WriteReport(const Findings& found) {
-  const std::string drive =
-      found.drive.bytes_s > 0
-          ? Format("%.2f GB/s in expert records, %s", found.drive.bytes_s / 1e9,
-                   found.info.direct_io != 0 ? "direct" : "through the page cache")
-          : std::string("nothing to be read from it");
-  Write("processor  " +
-        Format("%d threads, %s, %.0f GFLOP/s", found.info.threads, IsaName(found.info.isa),
-               found.flops / 1e9) +
-        "\n");
-  Write("memory     " + SizeText(found.plan.usable_bytes) + " usable, " +
-        SizeText(found.info.budget_bytes) + " granted (floor " + SizeText(found.plan.floor_bytes) +
-        "), " + Format("%.1f GB/s", found.memory_bytes_s / 1e9) + "\n");
-  Write("drive      " + drive + "\n");
-  Write("decode     " +
-        Format("at most %.1f tok/s with all experts in memory, %.1f with none",
-               found.resident_tok_s(), found.cold_tok_s()) +
-        "\n");
-  Write("prefill    " + Format("at most %.1f tok/s", found.prefill_tok_s()) + "\n\n");
+  WriteMachine(found);
+  Write("\nA token at best:\n");
+  WriteSpeed("  cold", found, found.cold_tok_s(), static_cast<double>(found.token_expert_bytes()));
+  WriteSpeed("  warm", found, found.warm_tok_s(), 0);
+  WriteSpeed("  here", found, found.here_tok_s(), found.token_missed_bytes());
+  WriteLine("  prefill",
+            Format("%8.2f tok/s = %.1f GFLOP/s / %.2f GFLOP", found.prefill_tok_s(),
+                   found.flops / 1e9, static_cast<double>(found.info.token_flops) / 1e9));
+  Write("\n");
   for (const std::string& sentence : Advice(found)) Write(sentence + "\n");
 }
 

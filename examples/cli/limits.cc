@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -30,7 +32,6 @@ using Clock = std::chrono::steady_clock;
 constexpr double kSeconds = 0.4;
 constexpr int64_t kMemoryBytes = int64_t{256} << 20;  // in all; larger than caches
 constexpr int64_t kPage = 4096;
-constexpr int kDriveThreads = 4;
 
 // Runs `work`, which returns how much it did, on each thread again and again for kSeconds. Returns
 // the sum of what was done a second.
@@ -118,30 +119,60 @@ Memory Allocate(int64_t bytes) {
       std::aligned_alloc(kPage, static_cast<size_t>((bytes + kPage - 1) / kPage * kPage))));
 }
 
-// A bank that is open for reads past the page cache, or with a word to the system not to keep it.
+int OpenToRead(const std::filesystem::path& path, int flags) {
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
+}
+
+// A bank that is open for reads past the page cache, or for others that are dropped from it again.
 struct Bank {
   explicit Bank(const std::filesystem::path& path) {
-#if defined(O_DIRECT)
-    descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
-    direct = descriptor >= 0;
-#endif
-    if (descriptor < 0) descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat status = {};
-    if (descriptor >= 0 && fstat(descriptor, &status) == 0) bytes = status.st_size;
-#if defined(POSIX_FADV_DONTNEED)
-    if (descriptor >= 0 && !direct) posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
-#endif
+    if (stat(path.c_str(), &status) == 0) bytes = status.st_size;
+    OpenDirectly(path);
+    direct = descriptor >= 0;
+    if (!direct) descriptor = OpenToRead(path, 0);
   }
   Bank(Bank&& other) noexcept
-      : descriptor(std::exchange(other.descriptor, -1)), bytes(other.bytes), direct(other.direct) {}
+      : descriptor(std::exchange(other.descriptor, -1)),
+        bytes(other.bytes),
+        direct(other.direct),
+        refusal(std::move(other.refusal)) {}
   Bank& operator=(Bank&&) = delete;
   ~Bank() {
     if (descriptor >= 0) close(descriptor);
   }
 
+  // Some file systems take the flag and refuse the reads, hence one real read.
+  void OpenDirectly(const std::filesystem::path& path) {
+#if defined(O_DIRECT)
+    if (bytes % kPage != 0) {
+      refusal = path.filename().string() + " is no multiple of 4096 bytes";
+      return;
+    }
+    descriptor = OpenToRead(path, O_DIRECT);
+    const Memory block = Allocate(kPage);
+    if (descriptor >= 0 && pread(descriptor, block.get(), kPage, 0) == kPage) return;
+    refusal = std::strerror(errno);
+#elif defined(F_NOCACHE)
+    descriptor = OpenToRead(path, 0);
+    if (descriptor >= 0 && fcntl(descriptor, F_NOCACHE, 1) == 0) return;
+    refusal = std::strerror(errno);
+#endif
+    if (descriptor >= 0) close(std::exchange(descriptor, -1));
+  }
+
+  double Read(uint8_t* out, int64_t size, int64_t offset) const {
+    const ssize_t got = pread(descriptor, out, static_cast<size_t>(size), offset);
+#if defined(POSIX_FADV_DONTNEED)
+    if (!direct) posix_fadvise(descriptor, offset, size, POSIX_FADV_DONTNEED);
+#endif
+    return static_cast<double>(std::max<ssize_t>(got, 0));
+  }
+
   int descriptor = -1;
   int64_t bytes = 0;
   bool direct = false;
+  std::string refusal;
 };
 
 std::vector<Bank> OpenBanks(const std::string& container, int64_t record_bytes) {
@@ -184,25 +215,30 @@ double FmaLimit(int32_t threads, int32_t isa) {
   return Rate(threads, [&](int32_t) { return work(); });
 }
 
-DriveLimit MeasureDrive(const std::string& container, int64_t record_bytes) {
+DriveLimit MeasureDrive(const std::string& container, int64_t record_bytes, int32_t readers) {
   const std::vector<Bank> banks = OpenBanks(container, record_bytes);
   if (banks.empty() || record_bytes <= 0) return {};
   std::vector<Memory> records;
   std::vector<std::minstd_rand> random;
-  for (int thread = 0; thread < kDriveThreads; ++thread) {
+  for (int32_t reader = 0; reader < readers; ++reader) {
     records.push_back(Allocate(record_bytes));
-    random.emplace_back(thread + 1);
+    random.emplace_back(reader + 1);
   }
-  const double bytes_s = Rate(kDriveThreads, [&](int32_t thread) {
-    auto& draw = random[static_cast<size_t>(thread)];
+  DriveLimit limit;
+  limit.direct = true;
+  limit.bytes_s = Rate(readers, [&](int32_t reader) {
+    auto& draw = random[static_cast<size_t>(reader)];
     const Bank& bank = banks[draw() % banks.size()];
     const int64_t record = static_cast<int64_t>(draw()) % (bank.bytes / record_bytes);
-    const ssize_t read = pread(bank.descriptor, records[static_cast<size_t>(thread)].get(),
-                               static_cast<size_t>(record_bytes), record * record_bytes);
-    return static_cast<double>(std::max<ssize_t>(read, 0));
+    return bank.Read(records[static_cast<size_t>(reader)].get(), record_bytes,
+                     record * record_bytes);
   });
-  return {bytes_s,
-          std::all_of(banks.begin(), banks.end(), [](const Bank& bank) { return bank.direct; })};
+  for (const Bank& bank : banks) {
+    if (bank.direct) continue;
+    limit.direct = false;
+    limit.refusal = bank.refusal;
+  }
+  return limit;
 }
 
 }  // namespace waste_cli
