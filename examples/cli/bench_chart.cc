@@ -80,17 +80,18 @@ void AddShares(SvgChart& chart, const Json& result) {
                 true);
 }
 
+// A repeat that used no experts has no column.
 ChartColumns HitRates(const Json& result, const char* name) {
   const Json& phase = result[name];
-  const auto shares = phase["hit_rate_all"].get<std::vector<double>>();
+  std::vector<double> shares;
+  for (const Json& rate : phase["hit_rate_all"])
+    if (rate.is_number()) shares.push_back(rate.get<double>());
+  if (shares.empty()) return {.label = name, .shares = {}, .note = "no experts used"};
   const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
-  const bool used =
-      phase["experts_hit"].get<int64_t>() + phase["experts_missed"].get<int64_t>() > 0;
   return {.label = name,
-          .shares = used ? shares : std::vector<double>(),
-          .note = used ? PercentText(Number(phase, "hit_rate")) + " (" + PercentText(*least) +
-                             " to " + PercentText(*most) + ")"
-                       : "no experts used"};
+          .shares = shares,
+          .note = PercentText(Number(phase, "hit_rate")) + " (" + PercentText(*least) + " to " +
+                  PercentText(*most) + ")"};
 }
 
 std::vector<std::vector<std::string>> Counters(const Json& result) {

@@ -22,27 +22,29 @@ constexpr const char* kText =
     "The library by the river opens at nine. On its shelves stand atlases, novels and the letters "
     "of people who once lived here; a clock, older than the house, strikes every hour. ";
 
+// Of the experts that were used; null if none was.
+nlohmann::ordered_json HitRate(int64_t hits, int64_t misses) {
+  if (hits + misses == 0) return nullptr;
+  return static_cast<double>(hits) / static_cast<double>(hits + misses);
+}
+
 // One phase over all repeats.
 struct Phase {
   int64_t tokens = 0;
-  std::vector<double> speeds;     // tokens a second, one a repeat
-  std::vector<double> hit_rates;  // of the experts used, one a repeat
-  waste_stats work = {};          // sums over the repeats
+  std::vector<double> speeds;                     // tokens a second, one a repeat
+  std::vector<nlohmann::ordered_json> hit_rates;  // one a repeat
+  waste_stats work = {};                          // sums over the repeats
   double seconds_all = 0;
 
   void Add(double seconds, const waste_stats& before, const waste_stats& after) {
     seconds_all += seconds;
     speeds.push_back(static_cast<double>(tokens) / std::max(seconds, 1e-9));
-    const int64_t hits = after.experts_hit - before.experts_hit;
-    const int64_t uses = hits + after.experts_missed - before.experts_missed;
-    hit_rates.push_back(uses > 0 ? static_cast<double>(hits) / static_cast<double>(uses) : 0);
+    hit_rates.push_back(HitRate(after.experts_hit - before.experts_hit,
+                                after.experts_missed - before.experts_missed));
     for (const Counter& counter : kCounters)
       work.*counter.value += after.*counter.value - before.*counter.value;
   }
   int64_t uses() const { return work.experts_hit + work.experts_missed; }
-  double hit_rate() const {
-    return uses() > 0 ? static_cast<double>(work.experts_hit) / static_cast<double>(uses()) : 0;
-  }
 };
 
 double MedianOf(std::vector<double> values) {
@@ -54,9 +56,12 @@ double MedianOf(std::vector<double> values) {
 nlohmann::ordered_json ToJson(const Phase& phase) {
   const auto [slowest, fastest] = std::minmax_element(phase.speeds.begin(), phase.speeds.end());
   nlohmann::ordered_json object = {
-      {"tokens", phase.tokens},         {"tok_s", MedianOf(phase.speeds)},
-      {"tok_s_min", *slowest},          {"tok_s_max", *fastest},
-      {"tok_s_all", phase.speeds},      {"hit_rate", phase.hit_rate()},
+      {"tokens", phase.tokens},
+      {"tok_s", MedianOf(phase.speeds)},
+      {"tok_s_min", *slowest},
+      {"tok_s_max", *fastest},
+      {"tok_s_all", phase.speeds},
+      {"hit_rate", HitRate(phase.work.experts_hit, phase.work.experts_missed)},
       {"hit_rate_all", phase.hit_rates}};
   for (const Counter& counter : kCounters) object[counter.key] = phase.work.*counter.value;
   object["seconds"] = phase.seconds_all;

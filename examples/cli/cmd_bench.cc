@@ -28,10 +28,10 @@ Examples:
 JSON: decode_tok_s, decode_limit_tok_s, prefill_tok_s, prefill_limit_tok_s, disk_bytes_s (of the
       decode), disk_limit_bytes_s, memory_bytes_s (of the decode), memory_limit_bytes_s,
       fma_limit_flops; decode_share, prefill_share, disk_share, memory_share (of these limits, 0 to
-      1); experts_hit, experts_missed, peak_rss_bytes, budget_bytes, isa, threads, context,
-      direct_io, repeats, path, model, cpu, date; prefill and decode, each with tokens, tok_s (the
-      median), tok_s_min, tok_s_max, tok_s_all, hit_rate, hit_rate_all (one a repeat), experts_hit,
-      experts_missed, bytes_read, read_us, seconds)";
+      1); experts_hit, experts_missed (of the decode), peak_rss_bytes, budget_bytes, isa, threads,
+      context, direct_io, repeats, path, model, cpu, date; prefill and decode, each with tokens,
+      tok_s (the median), tok_s_min, tok_s_max, tok_s_all, hit_rate (null if no expert was used),
+      hit_rate_all (one a repeat), experts_hit, experts_missed, bytes_read, read_us, seconds)";
 
 // A row of the table: what it is, and its figure in prefill and in decode.
 void WriteRow(const std::string& label, const std::string& prefill, const std::string& decode) {
@@ -52,7 +52,7 @@ void WritePhases(const nlohmann::ordered_json& result) {
            std::to_string(result["repeats"].get<int32_t>());
   };
   const auto percent = [](const nlohmann::ordered_json& share) {
-    return PercentText(share.get<double>());
+    return share.is_number() ? PercentText(share.get<double>()) : std::string("-");
   };
   WriteRow("", "prefill", "decode");
   WriteRow("tokens", tokens(prefill), tokens(decode));

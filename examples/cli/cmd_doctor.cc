@@ -35,7 +35,7 @@ JSON: limited_by ("memory", "drive" or "arithmetic"), advice (sentences), decode
       swap_bytes, swap_used_bytes, usable_bytes, budget_bytes, floor_bytes, recommended_bytes,
       resident_budget_bytes (keeps every expert), experts_cached_share)";
 
-// Of a scripted model, which has no files, nothing.
+// The library has found the manifest to be sound before this reads it.
 ExpertBanks ReadBanks(const std::string& container) {
   ExpertBanks banks;
   std::ifstream file(container + "/manifest.json");
@@ -57,6 +57,10 @@ Findings Examine(const ModelOptions& options) {
   });
   const Model model = OpenModel(options);
   found.info = InfoOf(model);
+  if (found.info.token_flops <= 0)
+    throw Failure("UNSUPPORTED", options.path +
+                                     ": a scripted model has no weights that anything "
+                                     "could wait for; name a container");
   found.banks = ReadBanks(options.path);
   found.machine = ExamineMachine();
   found.file_system = FileSystemOf(options.path);
@@ -182,7 +186,7 @@ void WriteReport(const Findings& found) {
   WriteSpeed("  warm", found, found.warm_tok_s(), 0);
   WriteSpeed("  here", found, found.here_tok_s(), found.token_missed_bytes());
   WriteLine("  prefill",
-            Format("%8.2f tok/s = %.1f GFLOP/s / %.2f GFLOP", found.prefill_tok_s(),
+            Format("%8.2f tok/s = %.1f GFLOP/s / %.3g GFLOP a token", found.prefill_tok_s(),
                    found.flops / 1e9, static_cast<double>(found.info.token_flops) / 1e9));
   Write("\n");
   for (const std::string& sentence : Advice(found)) Write(sentence + "\n");

@@ -89,7 +89,7 @@ void AdviseOnMemory(const Findings& found, Sentences& advice) {
   if (found.info.budget_bytes > found.plan.usable_bytes)
     advice.push_back("The budget is above what is usable (" + SizeText(found.plan.usable_bytes) +
                      "): the system will swap, or end the program. Lower --budget.");
-  if (found.machine.cgroup_memory_bytes > 0)
+  if (found.machine.cgroup_memory_bytes > 0 && found.needs_drive())
     advice.push_back("A cgroup limits memory to " + SizeText(found.machine.cgroup_memory_bytes) +
                      " of the machine's " + SizeText(found.machine.memory_bytes) +
                      "; raising it (docker run --memory, systemd MemoryMax) is cheaper than RAM.");

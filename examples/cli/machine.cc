@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <set>
 #include <sstream>
-#include <thread>
+#include <string_view>
 #if defined(__linux__)
 #include <sched.h>
 #include <sys/sysmacros.h>
@@ -188,7 +188,7 @@ std::vector<std::string> VectorFeatures(bool present) {
   return features;
 }
 
-std::string FileSystemOf(const std::string& path) {
+std::string FileSystemOf([[maybe_unused]] const std::string& path) {
 #if defined(__linux__)
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0) return {};

@@ -109,6 +109,17 @@ def box_of(text):
     return left, left + width, float(text.get("y")), letters
 
 
+class Scripted(program.ScriptTest):
+    def test_a_model_without_weights_has_no_limits(self):
+        model = self.script([{"repeat": "hi", "times": 4}])
+        bench = self.json_of("bench", model, *BENCH[2:], "--svg", self.folder / "bench.svg")
+        self.assertEqual(bench["decode_limit_tok_s"], 0)
+        self.assertIsNone(bench["decode"]["hit_rate"])
+        self.assertIn("no experts used", (self.folder / "bench.svg").read_text())
+        self.assertEqual(run("bench", model, *BENCH[2:]).returncode, program.OK)
+        self.assert_error(run("doctor", model, "--json"), "UNSUPPORTED", program.FAILED, "weights")
+
+
 class Bench(program.ProgramTest):
     def test_the_shares_are_those_of_the_limits(self):
         bench = self.json_of(*BENCH)

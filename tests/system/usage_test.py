@@ -45,6 +45,8 @@ WRONG = [
     (("eval", "m", "--top", "3"), "prompt"),
     (("eval", "m", "hello", "--text", "f"), "--text"),
     (("detokenize", "m", "1", "two"), "two"),
+    (("bench", "m", "--svg", ""), "--svg"),
+    (("bench", "m", "--repeats", "0"), "--repeats"),
 ]
 
 
