@@ -85,6 +85,17 @@ void WriteTable(const nlohmann::ordered_json& result) {
         " of " + figure("fma_limit_flops", 1e9) + " GFLOP/s, " + percent("prefill_share") + "\n");
 }
 
+// A limit that is exceeded is none; the figures are told as they are, with a reason.
+void NoteDoubts(const nlohmann::ordered_json& result) {
+  for (const char* key : {"decode_share", "prefill_share", "disk_share", "memory_share"})
+    if (result[key].get<double>() > 1) {
+      WriteNote(
+          "note: more was reached than a limit allows: the machine did something else while the "
+          "limit was measured, or the model fits its caches");
+      return;
+    }
+}
+
 int RunBenchCommand(const BenchOptions& options, bool json) {
   if (!options.svg.empty()) CheckWritable(options.svg);
   const nlohmann::ordered_json result = RunBench(options);
@@ -94,6 +105,7 @@ int RunBenchCommand(const BenchOptions& options, bool json) {
   } else {
     WriteTable(result);
   }
+  NoteDoubts(result);
   return kExitOk;
 }
 

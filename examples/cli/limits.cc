@@ -30,24 +30,33 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kSeconds = 0.4;
+constexpr int kRuns = 4;
 constexpr int64_t kMemoryBytes = int64_t{256} << 20;  // in all; larger than caches
 constexpr int64_t kPage = 4096;
 
-// Runs `work`, which returns how much it did, on each thread again and again for kSeconds. Returns
+// Runs `work`, which returns how much it did, on each thread again and again for `seconds`. Returns
 // the sum of what was done a second.
-double Rate(int32_t threads, const std::function<double(int32_t thread)>& work) {
+double Rate(int32_t threads, double seconds, const std::function<double(int32_t thread)>& work) {
   std::atomic<double> total{0};
   std::vector<std::thread> team;
   const auto start = Clock::now();
   for (int32_t thread = 0; thread < threads; ++thread)
     team.emplace_back([&, thread] {
       double done = 0;
-      const std::chrono::duration<double> limit(kSeconds);
+      const std::chrono::duration<double> limit(seconds);
       while (Clock::now() - start < limit) done += work(thread);
       total.fetch_add(done);
     });
   for (std::thread& thread : team) thread.join();
   return total / std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The best of several shorter runs: what else the machine does is no limit of it.
+double BestRate(int32_t threads, const std::function<double(int32_t thread)>& work) {
+  double best = 0;
+  for (int run = 0; run < kRuns; ++run)
+    best = std::max(best, Rate(threads, kSeconds / kRuns, work));
+  return best;
 }
 
 // Keeps the compiler from leaving out what made `value`.
@@ -200,7 +209,7 @@ double MemoryLimit(int32_t threads) {
 #else
   const auto sum = SumPlainly;
 #endif
-  return Rate(threads, [&](int32_t thread) {
+  return BestRate(threads, [&](int32_t thread) {
     sum(shares[static_cast<size_t>(thread)].get(), share);
     return static_cast<double>(share);
   });
@@ -212,7 +221,7 @@ double FmaLimit(int32_t threads, int32_t isa) {
   if (isa == WASTE_ISA_AVX2) work = FmaAvx2;
   if (isa == WASTE_ISA_AVX512) work = FmaAvx512;
 #endif
-  return Rate(threads, [&](int32_t) { return work(); });
+  return BestRate(threads, [&](int32_t) { return work(); });
 }
 
 DriveLimit MeasureDrive(const std::string& container, int64_t record_bytes, int32_t readers) {
@@ -226,7 +235,7 @@ DriveLimit MeasureDrive(const std::string& container, int64_t record_bytes, int3
   }
   DriveLimit limit;
   limit.direct = true;
-  limit.bytes_s = Rate(readers, [&](int32_t reader) {
+  limit.bytes_s = Rate(readers, kSeconds, [&](int32_t reader) {
     auto& draw = random[static_cast<size_t>(reader)];
     const Bank& bank = banks[draw() % banks.size()];
     const int64_t record = static_cast<int64_t>(draw()) % (bank.bytes / record_bytes);

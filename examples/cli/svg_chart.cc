@@ -72,6 +72,13 @@ std::string Pixels(double value) {
   return text;
 }
 
+// A column as a part of a path, from its lower left corner.
+std::string ColumnPath(double x, double bottom, double width, double height) {
+  char text[160];
+  std::snprintf(text, sizeof text, "M%.1f %.1fv%.1fh%.1fv%.1fz", x, bottom, -height, width, height);
+  return text;
+}
+
 // The distance of about four marks from 0 to `most`: 1, 2 or 5 and zeros.
 double TickStep(double most) {
   const double rough = most / 4;
@@ -168,12 +175,11 @@ void SvgChart::DrawBar(const ChartBar& bar, double scale_max) {
     return std::isfinite(value) ? kPlotWidth * std::max(value, 0.0) / scale_max : 0;
   };
   Put(kPlotLeft - 10, middle + 4, "right", bar.label, kPlotLeft - 10 - kMargin / 2);
-  if (bar.limit > 0) {
-    Rectangle(kPlotLeft, top, width(bar.limit), kBarHeight, "band");
+  if (bar.limit > 0) Rectangle(kPlotLeft, top, width(bar.limit), kBarHeight, "band");
+  Rectangle(kPlotLeft, top, width(bar.value), kBarHeight, "bar");
+  if (bar.limit > 0)
     body_ += "<path class=\"edge\" d=\"M" + Pixels(kPlotLeft + width(bar.limit)) + " " +
              Pixels(top - 2) + "v" + Pixels(kBarHeight + 4) + "\"/>\n";
-  }
-  Rectangle(kPlotLeft, top, width(bar.value), kBarHeight, "bar");
   if (bar.points.size() <= kPointsMax)
     for (const double point : bar.points)
       body_ += "<circle class=\"dot\" cx=\"" + Pixels(kPlotLeft + width(point)) + "\" cy=\"" +
@@ -203,9 +209,8 @@ void SvgChart::DrawColumns(const ChartColumns& row) {
   std::string path;
   for (size_t i = 0; i < row.shares.size(); ++i) {
     const double height = kColumnsHeight * std::clamp(row.shares[i], 0.0, 1.0);
-    path += "M" + Pixels(kPlotLeft + pitch * (static_cast<double>(i) + 0.1)) + " " +
-            Pixels(bottom) + "v" + Pixels(-height) + "h" + Pixels(pitch * 0.8) + "v" +
-            Pixels(height) + "z";
+    path +=
+        ColumnPath(kPlotLeft + pitch * (static_cast<double>(i) + 0.1), bottom, pitch * 0.8, height);
   }
   if (!path.empty()) body_ += "<path class=\"column\" d=\"" + path + "\"/>\n";
   Put(kPlotLeft - 10, (top + bottom) / 2 + 4, "right", row.label, kPlotLeft - 10 - kMargin / 2);

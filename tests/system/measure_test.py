@@ -42,8 +42,8 @@ class Picture(program.ProgramTest):
         shown = "\n".join("".join(text.itertext()) for text in self.elements("text"))
         for phase in ("prefill", "decode"):
             speed, limit = bench[f"{phase}_tok_s"], bench[f"{phase}_limit_tok_s"]
-            self.assertIn(f"{figure(speed)} tok/s, {100 * speed / limit:.0f} % of {figure(limit)}",
-                          shown)
+            share = f"{100 * (speed / limit):.0f} %"
+            self.assertIn(f"{figure(speed)} tok/s, {share} of {figure(limit)}", shown)
             self.assertIn(f"{100 * bench[phase]['hit_rate']:.0f} % (", shown)
             self.assertIn(str(bench[phase]["experts_hit"]), shown)
         for word in (bench["model"], bench["cpu"], bench["isa"], bench["date"], "mini.waste",
@@ -60,7 +60,7 @@ class Picture(program.ProgramTest):
         self.assertEqual((len(bars), len(bands)), (len(shares), len(shares)))
         for bar, band, share in zip(bars, bands, shares):
             ratio = float(bar.get("width")) / float(band.get("width"))
-            self.assertAlmostEqual(ratio, share, delta=0.01)
+            self.assertAlmostEqual(ratio, share, delta=0.02 * max(1, share))
         dots = self.elements("circle")
         self.assertEqual(len(dots), 1 + 2 * self.bench["repeats"])  # the legend's, each repeat
 
@@ -97,6 +97,12 @@ class Picture(program.ProgramTest):
         self.assert_ok(run("bench", model, *BENCH[2:], "--svg", path))
         title = ElementTree.parse(path).getroot().find(SVG + "title")
         self.assertIn("a<b>&\"c.waste", title.text)
+
+
+def bytes_of(amount):
+    """Of "2.9 MB"."""
+    number, unit = amount.split()
+    return float(number) * {"kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
 
 
 def box_of(text):
@@ -178,11 +184,12 @@ class Doctor(program.ProgramTest):
         for row in ("processor", "threads", "memory", "budget", "drive", "cold", "warm", "here",
                     "prefill"):
             self.assertRegex(report, rf"(?m)^ *{row} ")
-        speed, memory, trunk, experts = re.search(
-            r"warm +([\d.]+) tok/s = ([\d.]+) GB/s of memory / \(([\d.]+) MB of trunk \+ "
-            r"([\d.]+) kB of experts\)", report).groups()
-        self.assertAlmostEqual(float(memory) * 1e9 / (float(trunk) * 1e6 + float(experts) * 1e3) /
-                               float(speed), 1, delta=0.05)
+        amount = r"([\d.]+ [kMG]B)"
+        speed, *amounts = re.search(rf"warm +([\d.]+) tok/s = {amount}/s of memory / "
+                                    rf"\({amount} of trunk \+ {amount} of experts\)",
+                                    report).groups()
+        memory, trunk, experts = map(bytes_of, amounts)
+        self.assertAlmostEqual(memory / (trunk + experts) / float(speed), 1, delta=0.05)
 
     def test_cores_that_it_may_not_use_are_told(self):
         online = os.cpu_count()
@@ -193,7 +200,8 @@ class Doctor(program.ProgramTest):
                      preexec_fn=lambda: os.sched_setaffinity(0, {core}))
         self.assert_ok(result)
         found = self.one_object(result.stdout)
-        self.assertEqual((found["cores_granted"], found["cores_physical"]), (1, 1))
+        self.assertEqual(found["cores_granted"], 1)
+        self.assertLessEqual(found["cores_physical"], 1)  # 0 where the system does not tell
         self.assertEqual(found["cores_online"], online)
         advice = "\n".join(found["advice"])
         self.assertIn("--threads 1", advice)
