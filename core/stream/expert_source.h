@@ -39,6 +39,13 @@ class ExpertSource {
   // names bank and expert, some experts may have been handed over and the others never are.
   virtual Status Fetch(int32_t layer, std::span<const int32_t> experts,
                        const std::function<bool()>& stop, const Use& use) = 0;
+
+  // How many guesses Expect heeds; 0: making them is of no use.
+  virtual int64_t max_expected() const { return 0; }
+
+  // A guess at what the next Fetch asks for, the likeliest first. Only from within `use`. It
+  // changes speed, never results: a wrong one costs a read that nothing else waits for.
+  virtual void Expect(int32_t /*layer*/, std::span<const int32_t> /*experts*/) {}
 };
 
 }  // namespace waste

@@ -16,6 +16,7 @@ constexpr double kGainLimit = 1e100;  // beyond it, all counts are brought back 
 
 SlotTable::SlotTable(int64_t expert_count, int64_t slot_count)
     : counts_(static_cast<size_t>(expert_count)),
+      last_step_(static_cast<size_t>(expert_count)),
       slot_of_(static_cast<size_t>(expert_count), kNone),
       slots_(static_cast<size_t>(slot_count)) {
   heap_.reserve(slots_.size());
@@ -24,6 +25,7 @@ SlotTable::SlotTable(int64_t expert_count, int64_t slot_count)
 
 // Instead of every count shrinking, what is added grows; the order is the same.
 void SlotTable::BeginStep() {
+  ++steps_;
   gain_ *= std::exp2(1 / kHalfLife);
   if (gain_ < kGainLimit) return;
   for (double& count : counts_) count /= gain_;
@@ -36,7 +38,15 @@ void SlotTable::Count(int32_t expert) {
   const int32_t slot = slot_of_[expert];
   WASTE_CHECK(slot == kNone || leased(slot));
   counts_[expert] += gain_;
+  last_step_[expert] = steps_;
 }
+
+void SlotTable::SetCount(int32_t expert, double count) {
+  WASTE_CHECK(slot_of_[expert] == kNone);
+  counts_[expert] = count * gain_;
+}
+
+double SlotTable::MaxCount() { return 1 / (1 - std::exp2(-1 / kHalfLife)); }
 
 void SlotTable::Lease(int32_t slot) {
   if (slots_[slot].leases++ == 0) Remove(slot);

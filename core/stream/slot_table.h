@@ -29,7 +29,15 @@ class SlotTable {
   // Counts decay by one step: one token of every layer.
   void BeginStep();
   void Count(int32_t expert);
+  // What was counted before this table was made; of an expert in no slot.
+  void SetCount(int32_t expert, double count);
   double count_of(int32_t expert) const { return counts_[expert] / gain_; }
+  static double MaxCount();  // of an expert that every step uses
+
+  // Steps since the first; of an expert, when it was counted last.
+  void SetSteps(uint32_t steps) { steps_ = steps; }
+  uint32_t steps() const { return steps_; }
+  uint32_t last_step(int32_t expert) const { return last_step_[expert]; }
 
   int32_t SlotOf(int32_t expert) const { return slot_of_[expert]; }  // or kNone
   int32_t ExpertIn(int32_t slot) const { return slots_[slot].expert; }
@@ -44,6 +52,7 @@ class SlotTable {
   void Fill(int32_t slot, int32_t expert);  // of an empty slot
   void Empty(int32_t slot);                 // of a leased slot, or of an empty one
 
+  bool has_empty() const { return !heap_.empty() && ExpertIn(heap_.front()) == kNone; }
   int64_t idle() const { return static_cast<int64_t>(heap_.size()); }
   int64_t slot_count() const { return static_cast<int64_t>(slots_.size()); }
 
@@ -60,8 +69,10 @@ class SlotTable {
   void Settle(int64_t at);
   void Put(int64_t at, int32_t slot);
 
-  std::vector<double> counts_;    // by expert, times gain_ of the time when it was counted
-  double gain_ = 1;               // 2^(steps / kHalfLife): what a use adds now
+  std::vector<double> counts_;       // by expert, times gain_ of the time when it was counted
+  double gain_ = 1;                  // 2^(steps / kHalfLife): what a use adds now
+  std::vector<uint32_t> last_step_;  // by expert
+  uint32_t steps_ = 0;
   std::vector<int32_t> slot_of_;  // by expert
   std::vector<Slot> slots_;
   std::vector<int32_t> heap_;  // idle slots; its first is given up first
