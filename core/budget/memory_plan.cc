@@ -19,7 +19,7 @@ int64_t AutomaticBudget(const MemoryPlan& plan, int64_t whole_bank_bytes) {
 }  // namespace
 
 MemoryPlan PlanMemory(const ModelSizes& sizes, const MemoryRequest& request) {
-  const int64_t staging_slots = std::min(sizes.top_k, sizes.expert_total);
+  const int64_t staging_slots = std::min(sizes.top_k + sizes.ahead, sizes.expert_total);
   const int64_t working_set = std::min(sizes.top_k * sizes.moe_layers, sizes.expert_total);
   const int64_t cacheable = sizes.expert_total - staging_slots;  // slots beyond staging with a use
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a model's RAM is divided: plain numbers in, a plan out. floor = trunk + one session's state +
-// scratch + staging (the experts that one layer of one token needs at once); what is granted beyond
-// the floor caches experts. Nothing is measured or allocated here, so the rules can be tested as a
-// table. Pure function; any thread.
+// scratch + staging (the experts that one layer of one token needs at once, and those that are read
+// ahead of it); what is granted beyond the floor caches experts. Nothing is measured or allocated
+// here, so the rules can be tested as a table. Pure function; any thread.
 
 #ifndef WASTE_CORE_BUDGET_MEMORY_PLAN_H_
 #define WASTE_CORE_BUDGET_MEMORY_PLAN_H_
@@ -19,6 +19,7 @@ struct ModelSizes {
   int64_t scratch_bytes = 0;
   int64_t record_bytes = 0;  // one expert in memory; 0 for a model without experts
   int64_t top_k = 0;         // experts a token uses in a layer
+  int64_t ahead = 0;         // experts that are read ahead of the layer that needs them
   int64_t moe_layers = 0;
   int64_t expert_total = 0;  // experts of all layers
 };

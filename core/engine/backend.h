@@ -38,12 +38,29 @@ class Timeline {
   virtual Status LoadFrom(std::span<const uint8_t> bytes, int64_t position) = 0;
 };
 
+// As ExpertCacheCounters says; every expert that was used is one of hits, foreseen and misses.
 struct ExpertCounters {
   int64_t hits = 0;
+  int64_t foreseen = 0;
   int64_t misses = 0;
   int64_t bytes_read = 0;
+  int64_t speculative_reads = 0;
+  int64_t speculative_bytes = 0;
+  int64_t stalls = 0;
   int64_t read_us = 0;
 };
+
+// What came between two readings.
+inline ExpertCounters operator-(const ExpertCounters& after, const ExpertCounters& before) {
+  return {after.hits - before.hits,
+          after.foreseen - before.foreseen,
+          after.misses - before.misses,
+          after.bytes_read - before.bytes_read,
+          after.speculative_reads - before.speculative_reads,
+          after.speculative_bytes - before.speculative_bytes,
+          after.stalls - before.stalls,
+          after.read_us - before.read_us};
+}
 
 struct BackendInfo {
   std::string name;  // of the architecture
@@ -60,6 +77,7 @@ struct BackendInfo {
   int32_t threads = 1;
   Isa isa = Isa::kScalar;
   bool direct_io = false;
+  int32_t lanes = 0;                 // reads at once; 0 without experts on disk
   uint64_t identity = 0;             // of the weights: a saved session of another is refused
   std::vector<int32_t> stop_tokens;  // that end any text: eos of the config, [EOS]
 };

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "container/verify.h"
+#include "engine/expert_streamer.h"
 #include "kernels/kernels.h"
 #include "model/forward.h"
 #include "model/state.h"
 #include "model/weights.h"
 #include "parallel/thread_pool.h"
-#include "stream/expert_cache.h"
 
 namespace waste {
 namespace {
@@ -27,6 +27,9 @@ Status CheckOptions(const OpenOptions& options) {
   if (options.context < 0 || options.context > kMaxContext)
     return Failure(Code::kArgument, "context is ", options.context, "; it may be 0 to ",
                    kMaxContext);
+  if (options.lanes < 0 || options.lanes > ExpertReader::kMaxLanes)
+    return Failure(Code::kArgument, "lanes is ", options.lanes, "; it may be 0 to ",
+                   ExpertReader::kMaxLanes);
   if (options.budget_bytes < 0)
     return Failure(Code::kArgument, "budget is ", options.budget_bytes, " bytes");
   return Status();
@@ -40,13 +43,14 @@ Result<int64_t> ChooseContext(const ModelConfig& config, int64_t asked) {
 }
 
 ModelSizes SizesOf(const Container& container, const ModelConfig& config, int64_t weight_bytes,
-                   int64_t context, int32_t threads) {
+                   int64_t context, int32_t threads, int64_t ahead) {
   ModelSizes sizes;
   sizes.trunk_bytes = weight_bytes + container.codebook_bytes();
   sizes.state_bytes = SessionState::Bytes(config, context);
   sizes.scratch_bytes = Forward::ScratchBytes(config, context, threads);
   sizes.record_bytes = container.record_bytes();
   sizes.top_k = config.moe.top_k;
+  sizes.ahead = ahead;
   for (const auto& [layer, entry] : container.manifest().layers) {
     ++sizes.moe_layers;
     sizes.expert_total += entry.experts;
@@ -176,20 +180,16 @@ class ContainerBackend : public Backend {
   }
 
   ExpertCounters counters() const override {
-    if (cache_ == nullptr) return {};
-    const ExpertCacheCounters c = cache_->counters();
-    return {c.hits, c.misses, c.bytes_read, c.wait_us};
+    return streamer_ == nullptr ? ExpertCounters() : streamer_->counters();
   }
 
   void LimitCache(int64_t bytes) override {
-    if (cache_ == nullptr) return;
-    cache_->LimitSlots(staging_slots() + bytes / container().record_bytes());
+    if (streamer_ != nullptr) streamer_->LimitCache(bytes);
   }
 
  private:
   const Container& container() const { return *prepared_.container; }
   const ModelConfig& config() const { return prepared_.config; }
-  int64_t staging_slots() const { return plan().staging_bytes / container().record_bytes(); }
 
   void FillInfo(Isa isa);
 
@@ -199,7 +199,7 @@ class ContainerBackend : public Backend {
   TextParts text_;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Weights> weights_;
-  std::unique_ptr<ExpertCache> cache_;  // null for a model without experts
+  std::unique_ptr<ExpertStreamer> streamer_;  // null for a model without experts
   NoExperts no_experts_;
   std::unique_ptr<Forward> forward_;
 };
@@ -219,6 +219,7 @@ void ContainerBackend::FillInfo(Isa isa) {
   info_.threads = prepared_.threads;
   info_.isa = isa;
   info_.direct_io = container().direct_io();
+  info_.lanes = streamer_ == nullptr ? 0 : streamer_->lanes();
   info_.identity = IdentityOf(container().manifest());
   info_.stop_tokens = config().eos;
   for (const char* text : {"[EOS]", "<|end_of_msg|>"})
@@ -232,14 +233,10 @@ Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
   WASTE_ASSIGN(pool_, ThreadPool::Create(prepared_.threads));
   WASTE_ASSIGN(weights_, Weights::Load(container(), config(), progress));
   if (plan().slot_count > 0) {
-    WASTE_ASSIGN(cache_, ExpertCache::Create(container(), {.slot_count = plan().slot_count,
-                                                           .max_experts = staging_slots(),
-                                                           .verify = options.verify}));
-    if (options.io != IoMode::kBuffered && !container().direct_io())
-      progress.Log(container().folder() + ": the file system refuses direct reads of experts; " +
-                   "they go through the page cache");
+    WASTE_ASSIGN(streamer_, ExpertStreamer::Create(container(), plan(), config().moe.top_k, options,
+                                                   progress));
   }
-  ExpertSource& experts = cache_ ? static_cast<ExpertSource&>(*cache_) : no_experts_;
+  ExpertSource& experts = streamer_ ? streamer_->source() : no_experts_;
   WASTE_ASSIGN(forward_, Forward::Create(config(), *weights_, container(), *kernels, *pool_,
                                          experts, prepared_.context));
   FillInfo(kernels->isa);
@@ -259,9 +256,9 @@ Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOp
   WASTE_ASSIGN(prepared.context, ChooseContext(config, options.context));
   prepared.threads = options.threads > 0 ? options.threads : GrantedCores();
   WASTE_ASSIGN(const int64_t weight_bytes, Weights::Measure(*prepared.container, config));
-  prepared.plan = PlanMemory(
-      SizesOf(*prepared.container, config, weight_bytes, prepared.context, prepared.threads),
-      {options.budget_bytes, UsableMemoryBytes()});
+  prepared.plan = PlanMemory(SizesOf(*prepared.container, config, weight_bytes, prepared.context,
+                                     prepared.threads, ExpertsAhead(config.moe.top_k, options)),
+                             {options.budget_bytes, UsableMemoryBytes()});
   return prepared;
 }
 

@@ -89,11 +89,7 @@ Status Model::Step(Timeline& timeline, std::span<const int32_t> tokens, std::spa
   WASTE_ASSIGN(const StepQueue::Turn turn, steps_.Enter(stop));
   const ExpertCounters before = backend_->counters();
   const Status status = backend_->Step(timeline, tokens, logits, stop);
-  const ExpertCounters after = backend_->counters();
-  used.hits += after.hits - before.hits;
-  used.misses += after.misses - before.misses;
-  used.bytes_read += after.bytes_read - before.bytes_read;
-  used.read_us += after.read_us - before.read_us;
+  used = backend_->counters() - before;
   return status;
 }
 

@@ -21,6 +21,8 @@ struct OpenOptions {
   int64_t context = 0;
   int32_t threads = 0;
   IoMode io = IoMode::kAuto;
+  int32_t lanes = 0;      // reads at once; 0: what a short measurement finds best
+  bool lookahead = true;  // guess what the next layer needs, and read it when nothing else is read
   bool verify = false;
   Isa isa = Isa::kBest;
 };

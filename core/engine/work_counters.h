@@ -23,16 +23,24 @@ struct WorkCounters {
   std::atomic<int64_t> prefill_us{0};
   std::atomic<int64_t> decode_us{0};
   std::atomic<int64_t> hits{0};
+  std::atomic<int64_t> foreseen{0};
   std::atomic<int64_t> misses{0};
   std::atomic<int64_t> bytes_read{0};
+  std::atomic<int64_t> speculative_reads{0};
+  std::atomic<int64_t> speculative_bytes{0};
+  std::atomic<int64_t> stalls{0};
   std::atomic<int64_t> read_us{0};
 
   void AddRun(Phase phase, int64_t rows, int64_t micros, const ExpertCounters& used) {
     if (phase == Phase::kPrefill) prompt_tokens += rows;
     (phase == Phase::kPrefill ? prefill_us : decode_us) += micros;
     hits += used.hits;
+    foreseen += used.foreseen;
     misses += used.misses;
     bytes_read += used.bytes_read;
+    speculative_reads += used.speculative_reads;
+    speculative_bytes += used.speculative_bytes;
+    stalls += used.stalls;
     read_us += used.read_us;
   }
 };

@@ -216,7 +216,9 @@ Status Forward::Impl::RunLayer(int64_t layer, const std::function<bool()>& stop)
 
   NormInput(w.ffn_res_query, w.ffn_norm);
   if (config.is_moe(layer)) {
-    WASTE_TRY(moe.Run(layer, w.moe, input(), stop, s.output));
+    const bool next_has_experts = layer + 1 < config.layers && config.is_moe(layer + 1);
+    const MoeWeights* next = next_has_experts ? &weights.layers[layer + 1].moe : nullptr;
+    WASTE_TRY(moe.Run(layer, w.moe, next, input(), stop, s.output));
   } else {
     RunFfn(compute, config, w.dense, s.dense, input(), s.output);
   }

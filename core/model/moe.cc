@@ -45,6 +45,8 @@ MoeScratch MoeScratch::Plan(Arena& arena, const ModelConfig& config, int64_t row
           .pair_row = arena.Ints(pairs),
           .pair_weight = arena.Floats(pairs),
           .wanted = arena.Ints(moe.experts),
+          .guess = arena.Ints(moe.top_k),
+          .guess_keys = arena.Floats(moe.top_k),
           .latent = arena.Floats(rows * moe.latent),
           .gathered = arena.Floats(slots * config.expert_outer()),
           .inner = arena.Floats(slots * moe.inner),
@@ -71,10 +73,11 @@ struct Moe::Group {
   int64_t SlotOf(const int32_t* first, int32_t expert) const { return first[expert] - first_pair; }
 };
 
-// What a layer's fetches share. The shared experts need no read, so they run behind the first ones.
+// What a layer's fetches share. The shared experts need no read, so they run behind the first one.
 struct Moe::Fetching {
   int32_t layer;
   const MoeWeights& w;
+  const MoeWeights* next;
   Rows x;
   const std::function<bool()>& stop;
 };
@@ -85,8 +88,8 @@ Moe::Moe(Compute& compute, const ModelConfig& config, ExpertSource& source,
   WASTE_CHECK(config.moe.experts == 0 || source.max_experts() >= 1);
 }
 
-Status Moe::Run(int64_t layer, const MoeWeights& w, Rows x, const std::function<bool()>& stop,
-                float* out) {
+Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, Rows x,
+                const std::function<bool()>& stop, float* out) {
   const MoeConfig& moe = config_.moe;
   const Projection of_x[] = {{&w.router, s_.scores, moe.experts},
                              {&w.latent_down, s_.latent, moe.latent}};
@@ -96,11 +99,13 @@ Status Moe::Run(int64_t layer, const MoeWeights& w, Rows x, const std::function<
   const Rows z = moe.latent > 0 ? Rows{s_.latent, moe.latent, x.count} : x;
   std::fill_n(s_.y, x.count * config_.expert_outer(), 0.0f);
   const int64_t wanted_count = SortPairs(x.count);
-  const Fetching fetching{static_cast<int32_t>(layer), w, x, stop};
-  for (int64_t begin = 0; begin < wanted_count;) {
-    const Group group = NextGroup(begin, wanted_count);
-    WASTE_TRY(RunGroup(fetching, group, z));
-    begin += static_cast<int64_t>(group.experts.size());
+  const Fetching fetching{static_cast<int32_t>(layer), w, next, x, stop};
+  Group group = NextGroup(0, wanted_count);
+  for (int64_t end = std::ssize(group.experts); !group.experts.empty();) {
+    const Group after = NextGroup(end, wanted_count);
+    WASTE_TRY(RunGroup(fetching, group, after, z));
+    end += std::ssize(after.experts);
+    group = after;
   }
   Finish(w, x, out);
   return Status();
@@ -138,7 +143,9 @@ int64_t Moe::SortPairs(int64_t rows) {
   return wanted_count;
 }
 
+// The wanted experts from `begin` on; none at the end.
 Moe::Group Moe::NextGroup(int64_t begin, int64_t wanted_count) const {
+  if (begin == wanted_count) return {};
   const int64_t first_pair = s_.first[s_.wanted[begin]];
   int64_t end = begin, pairs = 0, rows_max = 0;
   while (end < wanted_count && end - begin < source_.max_experts()) {
@@ -151,7 +158,7 @@ Moe::Group Moe::NextGroup(int64_t begin, int64_t wanted_count) const {
   return {{s_.wanted + begin, static_cast<size_t>(end - begin)}, first_pair, pairs, rows_max};
 }
 
-Status Moe::RunGroup(const Fetching& fetching, const Group& group, Rows z) {
+Status Moe::RunGroup(const Fetching& fetching, const Group& group, const Group& next, Rows z) {
   const int64_t outer = config_.expert_outer();
   compute_.Parallel(group.pairs, outer, [&](int64_t begin, int64_t end) {
     for (int64_t slot = begin; slot < end; ++slot)
@@ -162,14 +169,18 @@ Status Moe::RunGroup(const Fetching& fetching, const Group& group, Rows z) {
     Moe& moe;
     const Fetching& fetching;
     const Group& group;
-    bool shared_is_due;
+    const Group& next;
+    bool is_due = true;
     int64_t used = 0;
-  } state{*this, fetching, group, group.first_pair == 0 && config_.moe.shared_experts > 0};
+  } state{*this, fetching, group, next};
   const ExpertSource::Use use = [&state](std::span<const ArrivedExpert> arrived) {
     Moe& moe = state.moe;
-    if (std::exchange(state.shared_is_due, false))
-      RunFfn(moe.compute_, moe.config_, state.fetching.w.shared, moe.s_.ffn, state.fetching.x,
-             moe.s_.shared_out);
+    if (std::exchange(state.is_due, false)) {
+      moe.LookAhead(state.fetching, state.next);
+      if (state.group.first_pair == 0 && moe.config_.moe.shared_experts > 0)
+        RunFfn(moe.compute_, moe.config_, state.fetching.w.shared, moe.s_.ffn, state.fetching.x,
+               moe.s_.shared_out);
+    }
     moe.UseArrived(state.group, arrived);
     state.used += static_cast<int64_t>(arrived.size());
   };
@@ -177,6 +188,26 @@ Status Moe::RunGroup(const Fetching& fetching, const Group& group, Rows z) {
   WASTE_CHECK(state.used == static_cast<int64_t>(group.experts.size()));
   Sum(group);
   return Status();
+}
+
+// What the next group wants is known; what the next layer wants is guessed, and the last ranks of a
+// guess are wrong too often to be worth a read.
+void Moe::LookAhead(const Fetching& fetching, const Group& next) {
+  const MoeConfig& moe = config_.moe;
+  const int64_t most = source_.max_expected();
+  if (!next.experts.empty())
+    return source_.Expect(
+        fetching.layer,
+        next.experts.first(static_cast<size_t>(std::min(most, std::ssize(next.experts)))));
+  const int64_t count = std::min(most, CeilDivide(moe.top_k * 3, 4));
+  if (fetching.next == nullptr || count == 0 || fetching.x.count > 1) return;
+  // Only their order matters, so scores need no sigmoid where there is no bias to add.
+  const Projection of_x[] = {{&fetching.next->router, s_.scores, moe.experts}};
+  compute_.Project(of_x, fetching.x);
+  if (fetching.next->bias != nullptr)
+    for (int64_t e = 0; e < moe.experts; ++e) s_.scores[e] = Sigmoid(s_.scores[e]);
+  ChooseExperts(moe, s_.scores, fetching.next->bias, s_.guess, s_.guess_keys);
+  source_.Expect(fetching.layer + 1, {s_.guess, static_cast<size_t>(count)});
 }
 
 void Moe::UseArrived(const Group& group, std::span<const ArrivedExpert> arrived) {

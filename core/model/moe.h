@@ -11,6 +11,10 @@
 // in memory, the shared experts first. The sum's order is that of the experts' numbers whatever the
 // batch and whenever they came, so that a row's result depends neither on its company nor on the
 // drive. One step at a time, on the step's threads.
+//
+// Lookahead: while experts are read, the source is told what comes next, and may read it when
+// nothing else is to be read. In a batch of rows that is the next group of this layer's experts,
+// which is known; for a single row the next layer's router, on this layer's input, guesses.
 
 #ifndef WASTE_CORE_MODEL_MOE_H_
 #define WASTE_CORE_MODEL_MOE_H_
@@ -45,6 +49,8 @@ struct MoeScratch {
   int32_t* pair_row;   // [rows * top_k]
   float* pair_weight;  // [rows * top_k]
   int32_t* wanted;     // [experts]: those with pairs, ascending
+  int32_t* guess;      // [top_k]: of the next layer, likeliest first
+  float* guess_keys;   // [top_k]
   float* latent;       // [rows, latent]
   float* gathered;     // [slots, outer]: inputs, an expert's rows together
   float* inner;        // [slots, moe inner]
@@ -61,9 +67,10 @@ class Moe {
  public:
   Moe(Compute& compute, const ModelConfig& config, ExpertSource& source, const MoeScratch& scratch);
 
-  // x is [rows, hidden], out [rows, hidden]. Errors: those of the source.
-  Status Run(int64_t layer, const MoeWeights& w, Rows x, const std::function<bool()>& stop,
-             float* out);
+  // x is [rows, hidden], out [rows, hidden]; `next` is the next layer's weights if that has
+  // experts, or null. Errors: those of the source.
+  Status Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, Rows x,
+             const std::function<bool()>& stop, float* out);
 
  private:
   struct Group;
@@ -71,7 +78,8 @@ class Moe {
   void Route(const MoeWeights& w, int64_t rows);
   int64_t SortPairs(int64_t rows);
   Group NextGroup(int64_t begin, int64_t wanted_count) const;
-  Status RunGroup(const Fetching& fetching, const Group& group, Rows z);
+  Status RunGroup(const Fetching& fetching, const Group& group, const Group& next, Rows z);
+  void LookAhead(const Fetching& fetching, const Group& next);
   void UseArrived(const Group& group, std::span<const ArrivedExpert> arrived);
   void GateAndUp(const Group& group, std::span<const ArrivedExpert> arrived);
   void Down(const Group& group, std::span<const ArrivedExpert> arrived);

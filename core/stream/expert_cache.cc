@@ -31,9 +31,9 @@ Result<std::unique_ptr<ExpertCache>> ExpertCache::Create(const Container& contai
     return Failure(Code::kNoMemory, options.slot_count, " expert slots of ",
                    container.record_bytes(), " bytes are more than can be addressed");
   WASTE_ASSIGN(AlignedBuffer memory, AlignedBuffer::Allocate(*bytes));
-  WASTE_ASSIGN(auto reader, ExpertReader::Create(container, options.lanes,
-                                                 options.max_experts + options.max_expected,
-                                                 options.verify));
+  WASTE_ASSIGN(auto reader,
+               ExpertReader::Create(container, options.lanes,
+                                    options.max_experts + options.max_expected, options.verify));
   return std::unique_ptr<ExpertCache>(
       new ExpertCache(container, options, std::move(memory), std::move(reader)));
 }
@@ -70,8 +70,8 @@ ExpertCacheCounters ExpertCache::counters() const {
 void ExpertCache::LimitSlots(int64_t slot_count) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    slot_limit_ = std::clamp(slot_count, options_.max_experts + options_.max_expected,
-                             options_.slot_count);
+    slot_limit_ =
+        std::clamp(slot_count, options_.max_experts + options_.max_expected, options_.slot_count);
   }
   // A fetch that runs applies it when it ends.
   const std::unique_lock<std::mutex> fetch(fetch_mutex_, std::try_to_lock);
@@ -176,7 +176,7 @@ Result<ExpertReader::Completion> ExpertCache::NextRead(const std::function<bool(
   while (!read.has_value() && !(stop && stop())) read = reader_->Wait(kStopPollMs);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    ++counters_.waits;
+    ++counters_.stalls;
     counters_.wait_us += MonotonicMicros() - start;
   }
   if (!read.has_value()) return Status(Code::kCancelled, "stopped while experts were read");
@@ -243,8 +243,7 @@ void ExpertCache::ApplyLimit() {
     limit = slot_limit_;
   }
   // FillOne holds none that a fetch may need.
-  if (filling_)
-    limit = std::max(limit, options_.max_experts + options_.max_expected + 1);
+  if (filling_) limit = std::max(limit, options_.max_experts + options_.max_expected + 1);
   const auto used = [this] { return table_.slot_count() - static_cast<int64_t>(retired_.size()); };
   while (used() > limit) {
     const int32_t slot = table_.Take();

@@ -46,7 +46,7 @@ struct ExpertCacheCounters {
   int64_t speculative_reads = 0;  // guesses whose read succeeded
   int64_t speculative_bytes = 0;  // of those; part of bytes_read
   int64_t filled = 0;             // experts read while nobody asked for any
-  int64_t waits = 0;              // times that there was nothing to do but wait for a read
+  int64_t stalls = 0;             // times that there was nothing to do but wait for a read
   int64_t wait_us = 0;            // time spent so
 };
 
@@ -64,6 +64,11 @@ class ExpertCache : public ExpertSource {
   static Result<std::unique_ptr<ExpertCache>> Create(const Container& container,
                                                      const ExpertCacheOptions& options);
   ~ExpertCache() override;
+
+  // Before the first Fetch: measures how many reads at once the drive wants, of as many lanes as
+  // there are, and uses that many.
+  void CalibrateLanes();
+  int32_t lanes() const { return reader_->lanes(); }
 
   int64_t max_experts() const override { return options_.max_experts; }
   Status Fetch(int32_t layer, std::span<const int32_t> experts, const std::function<bool()>& stop,

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "os/system.h"
 #include "stream/expert_cache.h"
+#include "stream/lane_calibration.h"
 
 namespace waste {
 namespace {
@@ -103,6 +104,12 @@ void ExpertCache::EndGuess(int32_t slot) {
 void ExpertCache::DropStaleGuesses() {
   for (size_t i = guesses_.size(); i-- > 0;)
     if (reader_->Cancel(guesses_[i])) EndGuess(guesses_[i]);
+}
+
+void ExpertCache::CalibrateLanes() {
+  const std::lock_guard<std::mutex> fetch(fetch_mutex_);
+  const std::vector<LaneSpeed> speeds = MeasureLanes(container_, *reader_, memory_.bytes());
+  reader_->LimitLanes(ChooseLanes(speeds));
 }
 
 ExpertCache::Filling ExpertCache::FillOne() {

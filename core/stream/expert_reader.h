@@ -79,7 +79,7 @@ class ExpertReader {
   std::mutex mutex_;  // guards what follows; never held over a read
   std::condition_variable asked_;
   std::condition_variable completed_;
-  std::array<Queue, 2> queues_;      // by priority
+  std::array<Queue, 2> queues_;       // by priority
   std::array<int64_t, 2> reading_{};  // begun and not completed, by the priority they began with
   std::vector<Completion> completions_;
   int32_t lanes_ = 0;
