@@ -15,12 +15,12 @@ namespace {
   static_assert(sizeof(type) == (size) && offsetof(type, last) == (last_offset), \
                 "the layout of " #type " has changed")
 WASTE_LAYOUT(waste_error, 520, message, 16);
-WASTE_LAYOUT(waste_open_options, 48, reserved, 44);
+WASTE_LAYOUT(waste_open_options, 48, read_lanes, 44);
 WASTE_LAYOUT(waste_session_options, 16, context, 8);
 WASTE_LAYOUT(waste_generation_options, 88, reserved, 84);
-WASTE_LAYOUT(waste_memory_plan, 80, budget_bytes, 72);
-WASTE_LAYOUT(waste_info, 104, token_flops, 96);
-WASTE_LAYOUT(waste_stats, 104, peak_rss_bytes, 96);
+WASTE_LAYOUT(waste_memory_plan, 88, reserved_bytes, 80);
+WASTE_LAYOUT(waste_info, 112, reserved, 108);
+WASTE_LAYOUT(waste_stats, 136, read_stalls, 128);
 WASTE_LAYOUT(waste_token, 48, reserved, 44);
 WASTE_LAYOUT(waste_convert_options, 32, quantise_from, 24);
 WASTE_LAYOUT(waste_progress, 24, total, 16);

@@ -28,12 +28,13 @@ Result<OpenOptions> ToOpenOptions(const waste_open_options* given) {
   WASTE_TRY(CheckRange(o.lookahead, 2, "lookahead"));
   WASTE_TRY(CheckRange(o.arithmetic, WASTE_ARITHMETIC_EXACT, "arithmetic"));
   WASTE_TRY(CheckRange(o.isa, WASTE_ISA_NEON, "isa"));
-  WASTE_TRY(CheckReserved(o.reserved, "reserved"));
   OpenOptions options;
   options.budget_bytes = o.budget_bytes;
   options.context = o.context;
   options.threads = o.threads;
   options.io = static_cast<IoMode>(o.io);
+  options.lanes = o.read_lanes;
+  options.lookahead = o.lookahead != 2;
   WASTE_ASSIGN(options.verify, Switch(o.verify, "verify"));
   options.isa = static_cast<Isa>(o.isa);
   return options;
@@ -127,6 +128,7 @@ waste_info InfoOf(const Model& model) {
   out.has_chat = model.chat() != nullptr ? 1 : 0;
   out.token_trunk_bytes = info.token_trunk_bytes;
   out.token_flops = info.token_flops;
+  out.read_lanes = info.lanes;
   return out;
 }
 
@@ -140,6 +142,10 @@ waste_stats StatsOf(const WorkCounters& work) {
   out.experts_missed = work.misses;
   out.bytes_read = work.bytes_read;
   out.read_us = work.read_us;
+  out.experts_foreseen = work.foreseen;
+  out.speculative_reads = work.speculative_reads;
+  out.speculative_bytes = work.speculative_bytes;
+  out.read_stalls = work.stalls;
   return out;
 }
 

@@ -28,7 +28,7 @@ Status CheckOptions(const OpenOptions& options) {
     return Failure(Code::kArgument, "context is ", options.context, "; it may be 0 to ",
                    kMaxContext);
   if (options.lanes < 0 || options.lanes > ExpertReader::kMaxLanes)
-    return Failure(Code::kArgument, "lanes is ", options.lanes, "; it may be 0 to ",
+    return Failure(Code::kArgument, "read_lanes is ", options.lanes, "; it may be 0 to ",
                    ExpertReader::kMaxLanes);
   if (options.budget_bytes < 0)
     return Failure(Code::kArgument, "budget is ", options.budget_bytes, " bytes");

@@ -36,6 +36,10 @@ void AddModelOptions(CLI::App& command, ModelOptions& options) {
              "Tokens a conversation may hold (default: the model's, at most 8192)", 1);
   AddChoice(command, "--io", options.io, kIoNames,
             "How experts are read: auto, direct (past the page cache) or buffered");
+  AddInteger(command, "--lanes", options.lanes,
+             "Experts read at once (default: 2, 4 or 8, as measured at open)", 1, 32);
+  AddFlag(command, "--no-lookahead", options.no_lookahead,
+          "Do not read experts that the next layer is likely to need");
   AddChoice(command, "--isa", options.isa, kIsaNames,
             "Instruction set: best, scalar, avx2, avx512 or neon");
 }
@@ -70,6 +74,8 @@ waste_open_options OpenOptionsOf(const ModelOptions& options) {
   open.threads = options.threads;
   open.context = options.context;
   open.io = options.io;
+  open.read_lanes = options.lanes;
+  open.lookahead = options.no_lookahead ? 2 : 0;
   open.isa = options.isa;
   return open;
 }

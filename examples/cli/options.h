@@ -23,6 +23,8 @@ struct ModelOptions {
   int32_t threads = 0;
   int64_t context = 0;
   int32_t io = WASTE_IO_AUTO;
+  int32_t lanes = 0;
+  bool no_lookahead = false;
   int32_t isa = WASTE_ISA_BEST;
 };
 

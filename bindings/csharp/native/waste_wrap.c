@@ -434,6 +434,28 @@ SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_open_options_isa_get___(voi
 }
 
 
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_open_options_read_lanes_set___(void * jarg1, int jarg2) {
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = (struct waste_open_options *)jarg1; 
+  arg2 = (int32_t)jarg2; 
+  if (arg1) (arg1)->read_lanes = arg2;
+}
+
+
+SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_open_options_read_lanes_get___(void * jarg1) {
+  int jresult ;
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  int32_t result;
+  
+  arg1 = (struct waste_open_options *)jarg1; 
+  result = (int32_t) ((arg1)->read_lanes);
+  jresult = result; 
+  return jresult;
+}
+
+
 SWIGEXPORT void * SWIGSTDCALL CSharp_WastefNative_new_waste_open_options___() {
   void * jresult ;
   struct waste_open_options *result = 0 ;
@@ -1038,6 +1060,28 @@ SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_memory_plan_budget_by
 }
 
 
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_memory_plan_reserved_bytes_set___(void * jarg1, long long jarg2) {
+  struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = (struct waste_memory_plan *)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->reserved_bytes = arg2;
+}
+
+
+SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_memory_plan_reserved_bytes_get___(void * jarg1) {
+  long long jresult ;
+  struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
+  int64_t result;
+  
+  arg1 = (struct waste_memory_plan *)jarg1; 
+  result = (int64_t) ((arg1)->reserved_bytes);
+  jresult = result; 
+  return jresult;
+}
+
+
 SWIGEXPORT void * SWIGSTDCALL CSharp_WastefNative_new_waste_memory_plan___() {
   void * jresult ;
   struct waste_memory_plan *result = 0 ;
@@ -1452,6 +1496,28 @@ SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_info_token_flops_get_
 }
 
 
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_info_read_lanes_set___(void * jarg1, int jarg2) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = (struct waste_info *)jarg1; 
+  arg2 = (int32_t)jarg2; 
+  if (arg1) (arg1)->read_lanes = arg2;
+}
+
+
+SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_info_read_lanes_get___(void * jarg1) {
+  int jresult ;
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int32_t result;
+  
+  arg1 = (struct waste_info *)jarg1; 
+  result = (int32_t) ((arg1)->read_lanes);
+  jresult = result; 
+  return jresult;
+}
+
+
 SWIGEXPORT void * SWIGSTDCALL CSharp_WastefNative_new_waste_info___() {
   void * jresult ;
   struct waste_info *result = 0 ;
@@ -1751,6 +1817,94 @@ SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_stats_peak_rss_bytes_
   
   arg1 = (struct waste_stats *)jarg1; 
   result = (int64_t) ((arg1)->peak_rss_bytes);
+  jresult = result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_stats_experts_foreseen_set___(void * jarg1, long long jarg2) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = (struct waste_stats *)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->experts_foreseen = arg2;
+}
+
+
+SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_stats_experts_foreseen_get___(void * jarg1) {
+  long long jresult ;
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  
+  arg1 = (struct waste_stats *)jarg1; 
+  result = (int64_t) ((arg1)->experts_foreseen);
+  jresult = result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_stats_speculative_reads_set___(void * jarg1, long long jarg2) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = (struct waste_stats *)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->speculative_reads = arg2;
+}
+
+
+SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_stats_speculative_reads_get___(void * jarg1) {
+  long long jresult ;
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  
+  arg1 = (struct waste_stats *)jarg1; 
+  result = (int64_t) ((arg1)->speculative_reads);
+  jresult = result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_stats_speculative_bytes_set___(void * jarg1, long long jarg2) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = (struct waste_stats *)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->speculative_bytes = arg2;
+}
+
+
+SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_stats_speculative_bytes_get___(void * jarg1) {
+  long long jresult ;
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  
+  arg1 = (struct waste_stats *)jarg1; 
+  result = (int64_t) ((arg1)->speculative_bytes);
+  jresult = result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_waste_stats_read_stalls_set___(void * jarg1, long long jarg2) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = (struct waste_stats *)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->read_stalls = arg2;
+}
+
+
+SWIGEXPORT long long SWIGSTDCALL CSharp_WastefNative_waste_stats_read_stalls_get___(void * jarg1) {
+  long long jresult ;
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  
+  arg1 = (struct waste_stats *)jarg1; 
+  result = (int64_t) ((arg1)->read_stalls);
   jresult = result; 
   return jresult;
 }

@@ -529,6 +529,34 @@ SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1open_1options_1isa_1
 }
 
 
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1open_1options_1read_1lanes_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jint jarg2) {
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  int32_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_open_options **)&jarg1; 
+  arg2 = (int32_t)jarg2; 
+  if (arg1) (arg1)->read_lanes = arg2;
+}
+
+
+SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1open_1options_1read_1lanes_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jint jresult = 0 ;
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  int32_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_open_options **)&jarg1; 
+  result = (int32_t) ((arg1)->read_lanes);
+  jresult = (jint)result; 
+  return jresult;
+}
+
+
 SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_new_1waste_1open_1options(JNIEnv *jenv, jclass jcls) {
   jlong jresult = 0 ;
   struct waste_open_options *result = 0 ;
@@ -1295,6 +1323,34 @@ SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1memory_1plan_1budge
 }
 
 
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1memory_1plan_1reserved_1bytes_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jlong jarg2) {
+  struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
+  int64_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_memory_plan **)&jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->reserved_bytes = arg2;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1memory_1plan_1reserved_1bytes_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jlong jresult = 0 ;
+  struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_memory_plan **)&jarg1; 
+  result = (int64_t) ((arg1)->reserved_bytes);
+  jresult = (jlong)result; 
+  return jresult;
+}
+
+
 SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_new_1waste_1memory_1plan(JNIEnv *jenv, jclass jcls) {
   jlong jresult = 0 ;
   struct waste_memory_plan *result = 0 ;
@@ -1821,6 +1877,34 @@ SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1info_1token_1flops_
 }
 
 
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1info_1read_1lanes_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jint jarg2) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int32_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_info **)&jarg1; 
+  arg2 = (int32_t)jarg2; 
+  if (arg1) (arg1)->read_lanes = arg2;
+}
+
+
+SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1info_1read_1lanes_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jint jresult = 0 ;
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int32_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_info **)&jarg1; 
+  result = (int32_t) ((arg1)->read_lanes);
+  jresult = (jint)result; 
+  return jresult;
+}
+
+
 SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_new_1waste_1info(JNIEnv *jenv, jclass jcls) {
   jlong jresult = 0 ;
   struct waste_info *result = 0 ;
@@ -2202,6 +2286,118 @@ SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1stats_1peak_1rss_1b
   (void)jarg1_;
   arg1 = *(struct waste_stats **)&jarg1; 
   result = (int64_t) ((arg1)->peak_rss_bytes);
+  jresult = (jlong)result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1stats_1experts_1foreseen_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jlong jarg2) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_stats **)&jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->experts_foreseen = arg2;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1stats_1experts_1foreseen_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jlong jresult = 0 ;
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_stats **)&jarg1; 
+  result = (int64_t) ((arg1)->experts_foreseen);
+  jresult = (jlong)result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1stats_1speculative_1reads_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jlong jarg2) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_stats **)&jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->speculative_reads = arg2;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1stats_1speculative_1reads_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jlong jresult = 0 ;
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_stats **)&jarg1; 
+  result = (int64_t) ((arg1)->speculative_reads);
+  jresult = (jlong)result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1stats_1speculative_1bytes_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jlong jarg2) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_stats **)&jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->speculative_bytes = arg2;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1stats_1speculative_1bytes_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jlong jresult = 0 ;
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_stats **)&jarg1; 
+  result = (int64_t) ((arg1)->speculative_bytes);
+  jresult = (jlong)result; 
+  return jresult;
+}
+
+
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_waste_1stats_1read_1stalls_1set(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jlong jarg2) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_stats **)&jarg1; 
+  arg2 = (int64_t)jarg2; 
+  if (arg1) (arg1)->read_stalls = arg2;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_waste_1stats_1read_1stalls_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_) {
+  jlong jresult = 0 ;
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_stats **)&jarg1; 
+  result = (int64_t) ((arg1)->read_stalls);
   jresult = (jlong)result; 
   return jresult;
 }

@@ -106,22 +106,22 @@ typedef long long swig_type_76;
 typedef long long swig_type_77;
 typedef long long swig_type_78;
 typedef long long swig_type_79;
-typedef _goslice_ swig_type_80;
+typedef long long swig_type_80;
 typedef long long swig_type_81;
-typedef _goslice_ swig_type_82;
-typedef _goslice_ swig_type_83;
-typedef _goslice_ swig_type_84;
-typedef _goslice_ swig_type_85;
-typedef _goslice_ swig_type_86;
-typedef _goslice_ swig_type_87;
-typedef _goslice_ swig_type_88;
-typedef _goslice_ swig_type_89;
+typedef long long swig_type_82;
+typedef long long swig_type_83;
+typedef long long swig_type_84;
+typedef long long swig_type_85;
+typedef long long swig_type_86;
+typedef long long swig_type_87;
+typedef long long swig_type_88;
+typedef long long swig_type_89;
 typedef _goslice_ swig_type_90;
-typedef _goslice_ swig_type_91;
+typedef long long swig_type_91;
 typedef _goslice_ swig_type_92;
 typedef _goslice_ swig_type_93;
 typedef _goslice_ swig_type_94;
-typedef long long swig_type_95;
+typedef _goslice_ swig_type_95;
 typedef _goslice_ swig_type_96;
 typedef _goslice_ swig_type_97;
 typedef _goslice_ swig_type_98;
@@ -131,64 +131,74 @@ typedef _goslice_ swig_type_101;
 typedef _goslice_ swig_type_102;
 typedef _goslice_ swig_type_103;
 typedef _goslice_ swig_type_104;
-typedef _goslice_ swig_type_105;
+typedef long long swig_type_105;
 typedef _goslice_ swig_type_106;
 typedef _goslice_ swig_type_107;
 typedef _goslice_ swig_type_108;
 typedef _goslice_ swig_type_109;
-typedef long long swig_type_110;
+typedef _goslice_ swig_type_110;
 typedef _goslice_ swig_type_111;
-typedef long long swig_type_112;
+typedef _goslice_ swig_type_112;
 typedef _goslice_ swig_type_113;
 typedef _goslice_ swig_type_114;
-typedef long long swig_type_115;
+typedef _goslice_ swig_type_115;
 typedef _goslice_ swig_type_116;
 typedef _goslice_ swig_type_117;
 typedef _goslice_ swig_type_118;
-typedef long long swig_type_119;
-typedef _goslice_ swig_type_120;
+typedef _goslice_ swig_type_119;
+typedef long long swig_type_120;
 typedef _goslice_ swig_type_121;
-typedef _goslice_ swig_type_122;
-typedef long long swig_type_123;
+typedef long long swig_type_122;
+typedef _goslice_ swig_type_123;
 typedef _goslice_ swig_type_124;
-typedef _goslice_ swig_type_125;
+typedef long long swig_type_125;
 typedef _goslice_ swig_type_126;
 typedef _goslice_ swig_type_127;
 typedef _goslice_ swig_type_128;
-typedef _goslice_ swig_type_129;
+typedef long long swig_type_129;
 typedef _goslice_ swig_type_130;
-typedef long long swig_type_131;
+typedef _goslice_ swig_type_131;
 typedef _goslice_ swig_type_132;
-typedef _goslice_ swig_type_133;
+typedef long long swig_type_133;
 typedef _goslice_ swig_type_134;
-typedef long long swig_type_135;
+typedef _goslice_ swig_type_135;
 typedef _goslice_ swig_type_136;
 typedef _goslice_ swig_type_137;
 typedef _goslice_ swig_type_138;
-typedef long long swig_type_139;
+typedef _goslice_ swig_type_139;
 typedef _goslice_ swig_type_140;
-typedef _goslice_ swig_type_141;
+typedef long long swig_type_141;
 typedef _goslice_ swig_type_142;
 typedef _goslice_ swig_type_143;
 typedef _goslice_ swig_type_144;
-typedef _goslice_ swig_type_145;
+typedef long long swig_type_145;
 typedef _goslice_ swig_type_146;
 typedef _goslice_ swig_type_147;
 typedef _goslice_ swig_type_148;
-typedef _goslice_ swig_type_149;
+typedef long long swig_type_149;
 typedef _goslice_ swig_type_150;
 typedef _goslice_ swig_type_151;
 typedef _goslice_ swig_type_152;
 typedef _goslice_ swig_type_153;
 typedef _goslice_ swig_type_154;
-typedef long long swig_type_155;
+typedef _goslice_ swig_type_155;
 typedef _goslice_ swig_type_156;
 typedef _goslice_ swig_type_157;
-typedef long long swig_type_158;
+typedef _goslice_ swig_type_158;
 typedef _goslice_ swig_type_159;
 typedef _goslice_ swig_type_160;
 typedef _goslice_ swig_type_161;
 typedef _goslice_ swig_type_162;
+typedef _goslice_ swig_type_163;
+typedef _goslice_ swig_type_164;
+typedef long long swig_type_165;
+typedef _goslice_ swig_type_166;
+typedef _goslice_ swig_type_167;
+typedef long long swig_type_168;
+typedef _goslice_ swig_type_169;
+typedef _goslice_ swig_type_170;
+typedef _goslice_ swig_type_171;
+typedef _goslice_ swig_type_172;
 extern void _wrap_Swig_free_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_cwaste_5e33cfc7ea02ff7c(swig_intgo arg1);
 extern swig_type_1 _wrap_waste_wrapper_sizes_cwaste_5e33cfc7ea02ff7c(swig_type_2 arg1);
@@ -220,6 +230,8 @@ extern void _wrap_waste_open_options_arithmetic_set_cwaste_5e33cfc7ea02ff7c(uint
 extern int _wrap_waste_open_options_arithmetic_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_open_options_isa_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_open_options_isa_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_open_options_read_lanes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
+extern int _wrap_waste_open_options_read_lanes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern uintptr_t _wrap_new_waste_open_options_cwaste_5e33cfc7ea02ff7c(void);
 extern void _wrap_delete_waste_open_options_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_session_options_thinking_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
@@ -276,6 +288,8 @@ extern void _wrap_waste_memory_plan_usable_bytes_set_cwaste_5e33cfc7ea02ff7c(uin
 extern swig_type_26 _wrap_waste_memory_plan_usable_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_memory_plan_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_27 arg2);
 extern swig_type_28 _wrap_waste_memory_plan_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_reserved_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_29 arg2);
+extern swig_type_30 _wrap_waste_memory_plan_reserved_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern uintptr_t _wrap_new_waste_memory_plan_cwaste_5e33cfc7ea02ff7c(void);
 extern void _wrap_delete_waste_memory_plan_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_info_vocab_size_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
@@ -288,16 +302,16 @@ extern void _wrap_waste_info_expert_count_set_cwaste_5e33cfc7ea02ff7c(uintptr_t 
 extern int _wrap_waste_info_expert_count_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_info_experts_per_token_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_info_experts_per_token_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_context_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_29 arg2);
-extern swig_type_30 _wrap_waste_info_context_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_expert_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_31 arg2);
-extern swig_type_32 _wrap_waste_info_expert_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_container_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_33 arg2);
-extern swig_type_34 _wrap_waste_info_container_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_35 arg2);
-extern swig_type_36 _wrap_waste_info_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_cache_slots_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_37 arg2);
-extern swig_type_38 _wrap_waste_info_cache_slots_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_info_context_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_31 arg2);
+extern swig_type_32 _wrap_waste_info_context_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_info_expert_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_33 arg2);
+extern swig_type_34 _wrap_waste_info_expert_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_info_container_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_35 arg2);
+extern swig_type_36 _wrap_waste_info_container_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_info_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_37 arg2);
+extern swig_type_38 _wrap_waste_info_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_info_cache_slots_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_39 arg2);
+extern swig_type_40 _wrap_waste_info_cache_slots_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_info_threads_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_info_threads_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_info_isa_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
@@ -310,52 +324,62 @@ extern void _wrap_waste_info_eos_token_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg
 extern int _wrap_waste_info_eos_token_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_info_has_chat_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_info_has_chat_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_token_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_waste_info_token_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_token_flops_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_waste_info_token_flops_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_info_token_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_41 arg2);
+extern swig_type_42 _wrap_waste_info_token_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_info_token_flops_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_43 arg2);
+extern swig_type_44 _wrap_waste_info_token_flops_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_info_read_lanes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_read_lanes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern uintptr_t _wrap_new_waste_info_cwaste_5e33cfc7ea02ff7c(void);
 extern void _wrap_delete_waste_info_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_stats_finish_reason_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_stats_finish_reason_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_position_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_43 arg2);
-extern swig_type_44 _wrap_waste_stats_position_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_context_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_45 arg2);
-extern swig_type_46 _wrap_waste_stats_context_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_prompt_tokens_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_47 arg2);
-extern swig_type_48 _wrap_waste_stats_prompt_tokens_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_generated_tokens_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_49 arg2);
-extern swig_type_50 _wrap_waste_stats_generated_tokens_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_prefill_us_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_51 arg2);
-extern swig_type_52 _wrap_waste_stats_prefill_us_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_decode_us_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_53 arg2);
-extern swig_type_54 _wrap_waste_stats_decode_us_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_experts_hit_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_55 arg2);
-extern swig_type_56 _wrap_waste_stats_experts_hit_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_experts_missed_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_57 arg2);
-extern swig_type_58 _wrap_waste_stats_experts_missed_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_bytes_read_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_59 arg2);
-extern swig_type_60 _wrap_waste_stats_bytes_read_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_read_us_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_61 arg2);
-extern swig_type_62 _wrap_waste_stats_read_us_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_memory_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_63 arg2);
-extern swig_type_64 _wrap_waste_stats_memory_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_peak_rss_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_65 arg2);
-extern swig_type_66 _wrap_waste_stats_peak_rss_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_position_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_45 arg2);
+extern swig_type_46 _wrap_waste_stats_position_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_context_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_47 arg2);
+extern swig_type_48 _wrap_waste_stats_context_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_prompt_tokens_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_49 arg2);
+extern swig_type_50 _wrap_waste_stats_prompt_tokens_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_generated_tokens_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_51 arg2);
+extern swig_type_52 _wrap_waste_stats_generated_tokens_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_prefill_us_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_53 arg2);
+extern swig_type_54 _wrap_waste_stats_prefill_us_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_decode_us_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_55 arg2);
+extern swig_type_56 _wrap_waste_stats_decode_us_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_experts_hit_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_57 arg2);
+extern swig_type_58 _wrap_waste_stats_experts_hit_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_experts_missed_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_59 arg2);
+extern swig_type_60 _wrap_waste_stats_experts_missed_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_bytes_read_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_61 arg2);
+extern swig_type_62 _wrap_waste_stats_bytes_read_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_read_us_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_63 arg2);
+extern swig_type_64 _wrap_waste_stats_read_us_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_memory_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_65 arg2);
+extern swig_type_66 _wrap_waste_stats_memory_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_peak_rss_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_67 arg2);
+extern swig_type_68 _wrap_waste_stats_peak_rss_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_experts_foreseen_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_69 arg2);
+extern swig_type_70 _wrap_waste_stats_experts_foreseen_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_speculative_reads_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_71 arg2);
+extern swig_type_72 _wrap_waste_stats_speculative_reads_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_speculative_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_73 arg2);
+extern swig_type_74 _wrap_waste_stats_speculative_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_stats_read_stalls_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_75 arg2);
+extern swig_type_76 _wrap_waste_stats_read_stalls_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern uintptr_t _wrap_new_waste_stats_cwaste_5e33cfc7ea02ff7c(void);
 extern void _wrap_delete_waste_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_token_id_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_token_id_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_token_first_index_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_67 arg2);
-extern swig_type_68 _wrap_waste_token_first_index_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_token_first_index_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_77 arg2);
+extern swig_type_78 _wrap_waste_token_first_index_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_token_count_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_token_count_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_token_channel_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_token_channel_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_token_logprob_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, double arg2);
 extern double _wrap_waste_token_logprob_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_token_position_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_69 arg2);
-extern swig_type_70 _wrap_waste_token_position_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_token_position_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_79 arg2);
+extern swig_type_80 _wrap_waste_token_position_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_token_finish_reason_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_token_finish_reason_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern uintptr_t _wrap_new_waste_token_cwaste_5e33cfc7ea02ff7c(void);
@@ -370,64 +394,64 @@ extern void _wrap_waste_convert_options_trunk_bits_set_cwaste_5e33cfc7ea02ff7c(u
 extern int _wrap_waste_convert_options_trunk_bits_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_convert_options_expert_beam_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_convert_options_expert_beam_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_convert_options_quantise_from_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_71 arg2);
-extern swig_type_72 _wrap_waste_convert_options_quantise_from_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_convert_options_quantise_from_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_81 arg2);
+extern swig_type_82 _wrap_waste_convert_options_quantise_from_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern uintptr_t _wrap_new_waste_convert_options_cwaste_5e33cfc7ea02ff7c(void);
 extern void _wrap_delete_waste_convert_options_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_progress_finished_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_progress_finished_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_progress_done_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_73 arg2);
-extern swig_type_74 _wrap_waste_progress_done_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_progress_total_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_75 arg2);
-extern swig_type_76 _wrap_waste_progress_total_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_progress_done_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_83 arg2);
+extern swig_type_84 _wrap_waste_progress_done_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_progress_total_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_85 arg2);
+extern swig_type_86 _wrap_waste_progress_total_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern uintptr_t _wrap_new_waste_progress_cwaste_5e33cfc7ea02ff7c(void);
 extern void _wrap_delete_waste_progress_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_synthesis_options_layers_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_synthesis_options_layers_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_synthesis_options_experts_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
 extern int _wrap_waste_synthesis_options_experts_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_synthesis_options_seed_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_77 arg2);
-extern swig_type_78 _wrap_waste_synthesis_options_seed_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
+extern void _wrap_waste_synthesis_options_seed_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_87 arg2);
+extern swig_type_88 _wrap_waste_synthesis_options_seed_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern uintptr_t _wrap_new_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c(void);
 extern void _wrap_delete_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern int _wrap_waste_abi_version_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_type_79 _wrap_waste_version_cwaste_5e33cfc7ea02ff7c(swig_type_80 arg1);
-extern swig_type_81 _wrap_waste_abi_sizes_cwaste_5e33cfc7ea02ff7c(swig_type_82 arg1);
+extern swig_type_89 _wrap_waste_version_cwaste_5e33cfc7ea02ff7c(swig_type_90 arg1);
+extern swig_type_91 _wrap_waste_abi_sizes_cwaste_5e33cfc7ea02ff7c(swig_type_92 arg1);
 extern void _wrap_waste_free_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
 extern void _wrap_waste_cancel_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern int _wrap_waste_plan_cwaste_5e33cfc7ea02ff7c(swig_type_83 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_84 arg4);
-extern int _wrap_waste_open_cwaste_5e33cfc7ea02ff7c(swig_type_85 arg1, uintptr_t arg2, swig_type_86 arg3, swig_type_87 arg4);
-extern int _wrap_waste_open_job_cwaste_5e33cfc7ea02ff7c(swig_type_88 arg1, uintptr_t arg2, swig_type_89 arg3, swig_type_90 arg4);
-extern int _wrap_waste_job_model_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3);
-extern int _wrap_waste_model_info_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_93 arg3);
-extern int _wrap_waste_model_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_94 arg3);
-extern swig_type_95 _wrap_waste_model_name_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_96 arg2, swig_type_97 arg3);
-extern int _wrap_waste_convert_cwaste_5e33cfc7ea02ff7c(swig_type_98 arg1, swig_type_99 arg2, uintptr_t arg3, swig_type_100 arg4, swig_type_101 arg5);
-extern int _wrap_waste_synthesize_cwaste_5e33cfc7ea02ff7c(swig_type_102 arg1, swig_type_103 arg2, uintptr_t arg3, swig_type_104 arg4, swig_type_105 arg5);
-extern int _wrap_waste_verify_cwaste_5e33cfc7ea02ff7c(swig_type_106 arg1, swig_type_107 arg2, swig_type_108 arg3);
-extern int _wrap_waste_job_progress_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_109 arg3);
-extern int _wrap_waste_job_wait_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_110 arg2, swig_type_111 arg3);
-extern swig_type_112 _wrap_waste_log_next_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
-extern swig_type_115 _wrap_waste_tokenize_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_116 arg2, swig_type_117 arg3, swig_type_118 arg4);
-extern swig_type_119 _wrap_waste_tokenize_markup_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
-extern swig_type_123 _wrap_waste_detokenize_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4);
-extern int _wrap_waste_session_create_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_127 arg3, swig_type_128 arg4);
-extern int _wrap_waste_session_add_message_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2, swig_type_129 arg3, swig_type_130 arg4);
-extern swig_type_131 _wrap_waste_eval_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3, swig_type_134 arg4);
-extern swig_type_135 _wrap_waste_session_tokens_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_136 arg2, swig_type_137 arg3);
-extern int _wrap_waste_session_reset_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_138 arg2);
-extern int _wrap_waste_session_rewind_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_139 arg2, swig_type_140 arg3);
-extern int _wrap_waste_session_fork_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_141 arg2, swig_type_142 arg3);
-extern int _wrap_waste_session_save_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_143 arg2, swig_type_144 arg3);
-extern int _wrap_waste_session_load_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_145 arg2, swig_type_146 arg3);
-extern int _wrap_waste_session_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_147 arg3);
-extern int _wrap_waste_generate_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_148 arg2, uintptr_t arg3, swig_type_149 arg4, swig_type_150 arg5);
-extern int _wrap_waste_generation_add_stop_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3);
-extern int _wrap_waste_generation_add_stop_token_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2, swig_type_153 arg3);
-extern int _wrap_waste_generation_add_bias_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2, double arg3, swig_type_154 arg4);
-extern swig_type_155 _wrap_waste_next_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_156 arg2, uintptr_t arg3, swig_type_157 arg4);
-extern swig_type_158 _wrap_waste_generation_tokens_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_159 arg2, swig_type_160 arg3, swig_type_161 arg4);
-extern int _wrap_waste_generation_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_162 arg3);
+extern int _wrap_waste_plan_cwaste_5e33cfc7ea02ff7c(swig_type_93 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_94 arg4);
+extern int _wrap_waste_open_cwaste_5e33cfc7ea02ff7c(swig_type_95 arg1, uintptr_t arg2, swig_type_96 arg3, swig_type_97 arg4);
+extern int _wrap_waste_open_job_cwaste_5e33cfc7ea02ff7c(swig_type_98 arg1, uintptr_t arg2, swig_type_99 arg3, swig_type_100 arg4);
+extern int _wrap_waste_job_model_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_101 arg2, swig_type_102 arg3);
+extern int _wrap_waste_model_info_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_103 arg3);
+extern int _wrap_waste_model_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_104 arg3);
+extern swig_type_105 _wrap_waste_model_name_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3);
+extern int _wrap_waste_convert_cwaste_5e33cfc7ea02ff7c(swig_type_108 arg1, swig_type_109 arg2, uintptr_t arg3, swig_type_110 arg4, swig_type_111 arg5);
+extern int _wrap_waste_synthesize_cwaste_5e33cfc7ea02ff7c(swig_type_112 arg1, swig_type_113 arg2, uintptr_t arg3, swig_type_114 arg4, swig_type_115 arg5);
+extern int _wrap_waste_verify_cwaste_5e33cfc7ea02ff7c(swig_type_116 arg1, swig_type_117 arg2, swig_type_118 arg3);
+extern int _wrap_waste_job_progress_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_119 arg3);
+extern int _wrap_waste_job_wait_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3);
+extern swig_type_122 _wrap_waste_log_next_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_123 arg2, swig_type_124 arg3);
+extern swig_type_125 _wrap_waste_tokenize_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_126 arg2, swig_type_127 arg3, swig_type_128 arg4);
+extern swig_type_129 _wrap_waste_tokenize_markup_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3, swig_type_132 arg4);
+extern swig_type_133 _wrap_waste_detokenize_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_134 arg2, swig_type_135 arg3, swig_type_136 arg4);
+extern int _wrap_waste_session_create_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_137 arg3, swig_type_138 arg4);
+extern int _wrap_waste_session_add_message_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2, swig_type_139 arg3, swig_type_140 arg4);
+extern swig_type_141 _wrap_waste_eval_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_142 arg2, swig_type_143 arg3, swig_type_144 arg4);
+extern swig_type_145 _wrap_waste_session_tokens_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_146 arg2, swig_type_147 arg3);
+extern int _wrap_waste_session_reset_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_148 arg2);
+extern int _wrap_waste_session_rewind_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_149 arg2, swig_type_150 arg3);
+extern int _wrap_waste_session_fork_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3);
+extern int _wrap_waste_session_save_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_153 arg2, swig_type_154 arg3);
+extern int _wrap_waste_session_load_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_155 arg2, swig_type_156 arg3);
+extern int _wrap_waste_session_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_157 arg3);
+extern int _wrap_waste_generate_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_158 arg2, uintptr_t arg3, swig_type_159 arg4, swig_type_160 arg5);
+extern int _wrap_waste_generation_add_stop_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_161 arg2, swig_type_162 arg3);
+extern int _wrap_waste_generation_add_stop_token_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2, swig_type_163 arg3);
+extern int _wrap_waste_generation_add_bias_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2, double arg3, swig_type_164 arg4);
+extern swig_type_165 _wrap_waste_next_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_166 arg2, uintptr_t arg3, swig_type_167 arg4);
+extern swig_type_168 _wrap_waste_generation_tokens_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_169 arg2, swig_type_170 arg3, swig_type_171 arg4);
+extern int _wrap_waste_generation_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_172 arg3);
 #undef intgo
 */
 import "C"
@@ -701,6 +725,19 @@ func (arg1 SwigcptrWaste_open_options) GetIsa() (_swig_ret int32) {
 	return swig_r
 }
 
+func (arg1 SwigcptrWaste_open_options) SetRead_lanes(arg2 int32) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_waste_open_options_read_lanes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+}
+
+func (arg1 SwigcptrWaste_open_options) GetRead_lanes() (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	swig_r = (int32)(C._wrap_waste_open_options_read_lanes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func NewWaste_open_options() (_swig_ret Waste_open_options) {
 	var swig_r Waste_open_options
 	swig_r = (Waste_open_options)(SwigcptrWaste_open_options(C._wrap_new_waste_open_options_cwaste_5e33cfc7ea02ff7c()))
@@ -731,6 +768,8 @@ type Waste_open_options interface {
 	GetArithmetic() (_swig_ret int32)
 	SetIsa(arg2 int32)
 	GetIsa() (_swig_ret int32)
+	SetRead_lanes(arg2 int32)
+	GetRead_lanes() (_swig_ret int32)
 }
 
 type SwigcptrWaste_session_options uintptr
@@ -1147,6 +1186,19 @@ func (arg1 SwigcptrWaste_memory_plan) GetBudget_bytes() (_swig_ret int64) {
 	return swig_r
 }
 
+func (arg1 SwigcptrWaste_memory_plan) SetReserved_bytes(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_waste_memory_plan_reserved_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_29(_swig_i_1))
+}
+
+func (arg1 SwigcptrWaste_memory_plan) GetReserved_bytes() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_waste_memory_plan_reserved_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
 func NewWaste_memory_plan() (_swig_ret Waste_memory_plan) {
 	var swig_r Waste_memory_plan
 	swig_r = (Waste_memory_plan)(SwigcptrWaste_memory_plan(C._wrap_new_waste_memory_plan_cwaste_5e33cfc7ea02ff7c()))
@@ -1181,6 +1233,8 @@ type Waste_memory_plan interface {
 	GetUsable_bytes() (_swig_ret int64)
 	SetBudget_bytes(arg2 int64)
 	GetBudget_bytes() (_swig_ret int64)
+	SetReserved_bytes(arg2 int64)
+	GetReserved_bytes() (_swig_ret int64)
 }
 
 type SwigcptrWaste_info uintptr
@@ -1260,7 +1314,7 @@ func (arg1 SwigcptrWaste_info) GetExperts_per_token() (_swig_ret int32) {
 func (arg1 SwigcptrWaste_info) SetContext(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_context_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_29(_swig_i_1))
+	C._wrap_waste_info_context_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetContext() (_swig_ret int64) {
@@ -1273,7 +1327,7 @@ func (arg1 SwigcptrWaste_info) GetContext() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_info) SetExpert_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_expert_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1))
+	C._wrap_waste_info_expert_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetExpert_bytes() (_swig_ret int64) {
@@ -1286,7 +1340,7 @@ func (arg1 SwigcptrWaste_info) GetExpert_bytes() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_info) SetContainer_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_container_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1))
+	C._wrap_waste_info_container_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_35(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetContainer_bytes() (_swig_ret int64) {
@@ -1299,7 +1353,7 @@ func (arg1 SwigcptrWaste_info) GetContainer_bytes() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_info) SetBudget_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_35(_swig_i_1))
+	C._wrap_waste_info_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetBudget_bytes() (_swig_ret int64) {
@@ -1312,7 +1366,7 @@ func (arg1 SwigcptrWaste_info) GetBudget_bytes() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_info) SetCache_slots(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_cache_slots_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1))
+	C._wrap_waste_info_cache_slots_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetCache_slots() (_swig_ret int64) {
@@ -1403,7 +1457,7 @@ func (arg1 SwigcptrWaste_info) GetHas_chat() (_swig_ret int32) {
 func (arg1 SwigcptrWaste_info) SetToken_trunk_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_token_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
+	C._wrap_waste_info_token_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetToken_trunk_bytes() (_swig_ret int64) {
@@ -1416,13 +1470,26 @@ func (arg1 SwigcptrWaste_info) GetToken_trunk_bytes() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_info) SetToken_flops(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_token_flops_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
+	C._wrap_waste_info_token_flops_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetToken_flops() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	swig_r = (int64)(C._wrap_waste_info_token_flops_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrWaste_info) SetRead_lanes(arg2 int32) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_waste_info_read_lanes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+}
+
+func (arg1 SwigcptrWaste_info) GetRead_lanes() (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	swig_r = (int32)(C._wrap_waste_info_read_lanes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1476,6 +1543,8 @@ type Waste_info interface {
 	GetToken_trunk_bytes() (_swig_ret int64)
 	SetToken_flops(arg2 int64)
 	GetToken_flops() (_swig_ret int64)
+	SetRead_lanes(arg2 int32)
+	GetRead_lanes() (_swig_ret int32)
 }
 
 type SwigcptrWaste_stats uintptr
@@ -1503,7 +1572,7 @@ func (arg1 SwigcptrWaste_stats) GetFinish_reason() (_swig_ret int32) {
 func (arg1 SwigcptrWaste_stats) SetPosition(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_position_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1))
+	C._wrap_waste_stats_position_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_45(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetPosition() (_swig_ret int64) {
@@ -1516,7 +1585,7 @@ func (arg1 SwigcptrWaste_stats) GetPosition() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetContext(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_context_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_45(_swig_i_1))
+	C._wrap_waste_stats_context_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetContext() (_swig_ret int64) {
@@ -1529,7 +1598,7 @@ func (arg1 SwigcptrWaste_stats) GetContext() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetPrompt_tokens(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_prompt_tokens_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1))
+	C._wrap_waste_stats_prompt_tokens_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_49(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetPrompt_tokens() (_swig_ret int64) {
@@ -1542,7 +1611,7 @@ func (arg1 SwigcptrWaste_stats) GetPrompt_tokens() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetGenerated_tokens(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_generated_tokens_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_49(_swig_i_1))
+	C._wrap_waste_stats_generated_tokens_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_51(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetGenerated_tokens() (_swig_ret int64) {
@@ -1555,7 +1624,7 @@ func (arg1 SwigcptrWaste_stats) GetGenerated_tokens() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetPrefill_us(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_prefill_us_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_51(_swig_i_1))
+	C._wrap_waste_stats_prefill_us_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetPrefill_us() (_swig_ret int64) {
@@ -1568,7 +1637,7 @@ func (arg1 SwigcptrWaste_stats) GetPrefill_us() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetDecode_us(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_decode_us_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1))
+	C._wrap_waste_stats_decode_us_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetDecode_us() (_swig_ret int64) {
@@ -1581,7 +1650,7 @@ func (arg1 SwigcptrWaste_stats) GetDecode_us() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetExperts_hit(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_experts_hit_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1))
+	C._wrap_waste_stats_experts_hit_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetExperts_hit() (_swig_ret int64) {
@@ -1594,7 +1663,7 @@ func (arg1 SwigcptrWaste_stats) GetExperts_hit() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetExperts_missed(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_experts_missed_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1))
+	C._wrap_waste_stats_experts_missed_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_59(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetExperts_missed() (_swig_ret int64) {
@@ -1607,7 +1676,7 @@ func (arg1 SwigcptrWaste_stats) GetExperts_missed() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetBytes_read(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_bytes_read_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_59(_swig_i_1))
+	C._wrap_waste_stats_bytes_read_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetBytes_read() (_swig_ret int64) {
@@ -1620,7 +1689,7 @@ func (arg1 SwigcptrWaste_stats) GetBytes_read() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetRead_us(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_read_us_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1))
+	C._wrap_waste_stats_read_us_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetRead_us() (_swig_ret int64) {
@@ -1633,7 +1702,7 @@ func (arg1 SwigcptrWaste_stats) GetRead_us() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetMemory_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_memory_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1))
+	C._wrap_waste_stats_memory_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetMemory_bytes() (_swig_ret int64) {
@@ -1646,13 +1715,65 @@ func (arg1 SwigcptrWaste_stats) GetMemory_bytes() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_stats) SetPeak_rss_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_peak_rss_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1))
+	C._wrap_waste_stats_peak_rss_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_67(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetPeak_rss_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	swig_r = (int64)(C._wrap_waste_stats_peak_rss_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrWaste_stats) SetExperts_foreseen(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_waste_stats_experts_foreseen_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1))
+}
+
+func (arg1 SwigcptrWaste_stats) GetExperts_foreseen() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_waste_stats_experts_foreseen_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrWaste_stats) SetSpeculative_reads(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_waste_stats_speculative_reads_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_71(_swig_i_1))
+}
+
+func (arg1 SwigcptrWaste_stats) GetSpeculative_reads() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_waste_stats_speculative_reads_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrWaste_stats) SetSpeculative_bytes(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_waste_stats_speculative_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1))
+}
+
+func (arg1 SwigcptrWaste_stats) GetSpeculative_bytes() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_waste_stats_speculative_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrWaste_stats) SetRead_stalls(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_waste_stats_read_stalls_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_75(_swig_i_1))
+}
+
+func (arg1 SwigcptrWaste_stats) GetRead_stalls() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_waste_stats_read_stalls_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1696,6 +1817,14 @@ type Waste_stats interface {
 	GetMemory_bytes() (_swig_ret int64)
 	SetPeak_rss_bytes(arg2 int64)
 	GetPeak_rss_bytes() (_swig_ret int64)
+	SetExperts_foreseen(arg2 int64)
+	GetExperts_foreseen() (_swig_ret int64)
+	SetSpeculative_reads(arg2 int64)
+	GetSpeculative_reads() (_swig_ret int64)
+	SetSpeculative_bytes(arg2 int64)
+	GetSpeculative_bytes() (_swig_ret int64)
+	SetRead_stalls(arg2 int64)
+	GetRead_stalls() (_swig_ret int64)
 }
 
 type SwigcptrWaste_token uintptr
@@ -1723,7 +1852,7 @@ func (arg1 SwigcptrWaste_token) GetId() (_swig_ret int32) {
 func (arg1 SwigcptrWaste_token) SetFirst_index(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_token_first_index_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_67(_swig_i_1))
+	C._wrap_waste_token_first_index_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_77(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_token) GetFirst_index() (_swig_ret int64) {
@@ -1775,7 +1904,7 @@ func (arg1 SwigcptrWaste_token) GetLogprob() (_swig_ret float64) {
 func (arg1 SwigcptrWaste_token) SetPosition(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_token_position_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1))
+	C._wrap_waste_token_position_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_79(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_token) GetPosition() (_swig_ret int64) {
@@ -1905,7 +2034,7 @@ func (arg1 SwigcptrWaste_convert_options) GetExpert_beam() (_swig_ret int32) {
 func (arg1 SwigcptrWaste_convert_options) SetQuantise_from(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_convert_options_quantise_from_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_71(_swig_i_1))
+	C._wrap_waste_convert_options_quantise_from_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_convert_options) GetQuantise_from() (_swig_ret int64) {
@@ -1968,7 +2097,7 @@ func (arg1 SwigcptrWaste_progress) GetFinished() (_swig_ret int32) {
 func (arg1 SwigcptrWaste_progress) SetDone(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_progress_done_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1))
+	C._wrap_waste_progress_done_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_83(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_progress) GetDone() (_swig_ret int64) {
@@ -1981,7 +2110,7 @@ func (arg1 SwigcptrWaste_progress) GetDone() (_swig_ret int64) {
 func (arg1 SwigcptrWaste_progress) SetTotal(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_progress_total_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_75(_swig_i_1))
+	C._wrap_waste_progress_total_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_85(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_progress) GetTotal() (_swig_ret int64) {
@@ -2051,7 +2180,7 @@ func (arg1 SwigcptrWaste_synthesis_options) GetExperts() (_swig_ret int32) {
 func (arg1 SwigcptrWaste_synthesis_options) SetSeed(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_synthesis_options_seed_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_77(_swig_i_1))
+	C._wrap_waste_synthesis_options_seed_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_synthesis_options) GetSeed() (_swig_ret int64) {
@@ -2092,7 +2221,7 @@ func Waste_abi_version() (_swig_ret int32) {
 func Waste_version(arg1 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_version_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_80)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_waste_version_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_90)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2102,7 +2231,7 @@ func Waste_version(arg1 []byte) (_swig_ret int64) {
 func Waste_abi_sizes(arg1 []int32) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_abi_sizes_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_82)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_waste_abi_sizes_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_92)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2125,7 +2254,7 @@ func Waste_plan(arg1 []byte, arg2 Waste_open_options, arg3 Waste_memory_plan, ar
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_plan_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_83)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_plan_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_93)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2141,7 +2270,7 @@ func Waste_open(arg1 []byte, arg2 Waste_open_options, arg3 []uintptr, arg4 []byt
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_open_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_85)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_open_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2160,7 +2289,7 @@ func Waste_open_job(arg1 []byte, arg2 Waste_open_options, arg3 []uintptr, arg4 [
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_open_job_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_88)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_open_job_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_98)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2178,7 +2307,7 @@ func Waste_job_model(arg1 uintptr, arg2 []uintptr, arg3 []byte) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_job_model_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_job_model_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2193,7 +2322,7 @@ func Waste_model_info(arg1 uintptr, arg2 Waste_info, arg3 []byte) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_model_info_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_model_info_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2205,7 +2334,7 @@ func Waste_model_stats(arg1 uintptr, arg2 Waste_stats, arg3 []byte) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_model_stats_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_model_stats_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2217,7 +2346,7 @@ func Waste_model_name(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_waste_model_name_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_waste_model_name_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2234,7 +2363,7 @@ func Waste_convert(arg1 []byte, arg2 []byte, arg3 Waste_convert_options, arg4 []
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_waste_convert_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_98)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int32)(C._wrap_waste_convert_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_108)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2257,7 +2386,7 @@ func Waste_synthesize(arg1 []byte, arg2 []byte, arg3 Waste_synthesis_options, ar
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_waste_synthesize_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_102)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int32)(C._wrap_waste_synthesize_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_112)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2278,7 +2407,7 @@ func Waste_verify(arg1 []byte, arg2 []uintptr, arg3 []byte) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_verify_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_106)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_verify_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_116)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2296,7 +2425,7 @@ func Waste_job_progress(arg1 uintptr, arg2 Waste_progress, arg3 []byte) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_job_progress_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_job_progress_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2308,7 +2437,7 @@ func Waste_job_wait(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_job_wait_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_110(_swig_i_1), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_job_wait_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2320,7 +2449,7 @@ func Waste_log_next(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_waste_log_next_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_waste_log_next_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2336,7 +2465,7 @@ func Waste_tokenize(arg1 uintptr, arg2 []byte, arg3 []int32, arg4 []byte) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_tokenize_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_tokenize_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2355,7 +2484,7 @@ func Waste_tokenize_markup(arg1 uintptr, arg2 []byte, arg3 []int32, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_tokenize_markup_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_tokenize_markup_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2374,7 +2503,7 @@ func Waste_detokenize(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 []byte) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_detokenize_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_detokenize_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2393,7 +2522,7 @@ func Waste_session_create(arg1 uintptr, arg2 Waste_session_options, arg3 []uintp
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_session_create_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_session_create_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2409,7 +2538,7 @@ func Waste_session_add_message(arg1 uintptr, arg2 int32, arg3 []byte, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_session_add_message_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_session_add_message_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2425,7 +2554,7 @@ func Waste_eval(arg1 uintptr, arg2 []int32, arg3 []float32, arg4 []byte) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_eval_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_eval_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2443,7 +2572,7 @@ func Waste_session_tokens(arg1 uintptr, arg2 []int32, arg3 []byte) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_waste_session_tokens_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_waste_session_tokens_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2457,7 +2586,7 @@ func Waste_session_reset(arg1 uintptr, arg2 []byte) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_waste_session_reset_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int32)(C._wrap_waste_session_reset_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2469,7 +2598,7 @@ func Waste_session_rewind(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int3
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_session_rewind_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_session_rewind_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2481,7 +2610,7 @@ func Waste_session_fork(arg1 uintptr, arg2 []uintptr, arg3 []byte) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_session_fork_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_session_fork_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2496,7 +2625,7 @@ func Waste_session_save(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_session_save_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_session_save_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2511,7 +2640,7 @@ func Waste_session_load(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_session_load_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_session_load_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2526,7 +2655,7 @@ func Waste_session_stats(arg1 uintptr, arg2 Waste_stats, arg3 []byte) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_session_stats_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_session_stats_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2540,7 +2669,7 @@ func Waste_generate(arg1 uintptr, arg2 []byte, arg3 Waste_generation_options, ar
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_waste_generate_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int32)(C._wrap_waste_generate_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2558,7 +2687,7 @@ func Waste_generation_add_stop(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_generation_add_stop_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_generation_add_stop_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2573,7 +2702,7 @@ func Waste_generation_add_stop_token(arg1 uintptr, arg2 int32, arg3 []byte) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_generation_add_stop_token_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_generation_add_stop_token_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2586,7 +2715,7 @@ func Waste_generation_add_bias(arg1 uintptr, arg2 int32, arg3 float64, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_generation_add_bias_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_generation_add_bias_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -2599,7 +2728,7 @@ func Waste_next(arg1 uintptr, arg2 []byte, arg3 Waste_token, arg4 []byte) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_next_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_next_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2615,7 +2744,7 @@ func Waste_generation_tokens(arg1 uintptr, arg2 []int32, arg3 []float64, arg4 []
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_generation_tokens_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_generation_tokens_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2633,7 +2762,7 @@ func Waste_generation_stats(arg1 uintptr, arg2 Waste_stats, arg3 []byte) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_generation_stats_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_generation_stats_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}

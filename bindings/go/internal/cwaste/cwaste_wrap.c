@@ -631,6 +631,31 @@ int _wrap_waste_open_options_isa_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_o
 }
 
 
+void _wrap_waste_open_options_read_lanes_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(struct waste_open_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->read_lanes = arg2;
+  
+}
+
+
+int _wrap_waste_open_options_read_lanes_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = *(struct waste_open_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->read_lanes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 struct waste_open_options *_wrap_new_waste_open_options_cwaste_5e33cfc7ea02ff7c() {
   struct waste_open_options *result = 0 ;
   struct waste_open_options *_swig_go_result;
@@ -1319,6 +1344,31 @@ long long _wrap_waste_memory_plan_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(struc
 }
 
 
+void _wrap_waste_memory_plan_reserved_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+  struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(struct waste_memory_plan **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->reserved_bytes = arg2;
+  
+}
+
+
+long long _wrap_waste_memory_plan_reserved_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+  struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(struct waste_memory_plan **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->reserved_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 struct waste_memory_plan *_wrap_new_waste_memory_plan_cwaste_5e33cfc7ea02ff7c() {
   struct waste_memory_plan *result = 0 ;
   struct waste_memory_plan *_swig_go_result;
@@ -1790,6 +1840,31 @@ long long _wrap_waste_info_token_flops_get_cwaste_5e33cfc7ea02ff7c(struct waste_
 }
 
 
+void _wrap_waste_info_read_lanes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(struct waste_info **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->read_lanes = arg2;
+  
+}
+
+
+int _wrap_waste_info_read_lanes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+  struct waste_info *arg1 = (struct waste_info *) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = *(struct waste_info **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->read_lanes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 struct waste_info *_wrap_new_waste_info_cwaste_5e33cfc7ea02ff7c() {
   struct waste_info *result = 0 ;
   struct waste_info *_swig_go_result;
@@ -2131,6 +2206,106 @@ long long _wrap_waste_stats_peak_rss_bytes_get_cwaste_5e33cfc7ea02ff7c(struct wa
   arg1 = *(struct waste_stats **)&_swig_go_0; 
   
   result = (int64_t) ((arg1)->peak_rss_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_waste_stats_experts_foreseen_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(struct waste_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->experts_foreseen = arg2;
+  
+}
+
+
+long long _wrap_waste_stats_experts_foreseen_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(struct waste_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->experts_foreseen);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_waste_stats_speculative_reads_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(struct waste_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->speculative_reads = arg2;
+  
+}
+
+
+long long _wrap_waste_stats_speculative_reads_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(struct waste_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->speculative_reads);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_waste_stats_speculative_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(struct waste_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->speculative_bytes = arg2;
+  
+}
+
+
+long long _wrap_waste_stats_speculative_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(struct waste_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->speculative_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_waste_stats_read_stalls_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(struct waste_stats **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->read_stalls = arg2;
+  
+}
+
+
+long long _wrap_waste_stats_read_stalls_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+  struct waste_stats *arg1 = (struct waste_stats *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(struct waste_stats **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->read_stalls);
   _swig_go_result = result; 
   return _swig_go_result;
 }

@@ -112,10 +112,10 @@ typedef struct waste_open_options {
   int64_t context;      /* positions a session may hold [the model's maximum, at most 8192] */
   int32_t io;           /* WASTE_IO_... [auto: direct where the drive allows it] */
   int32_t verify;       /* 1: check the checksum of every record that is read [0: headers only] */
-  int32_t lookahead;    /* read experts ahead of the router: 0 or 1 on, 2 off; no effect yet */
+  int32_t lookahead;    /* read experts that the next layer is likely to need: 0 or 1 on, 2 off */
   int32_t arithmetic;   /* WASTE_ARITHMETIC_... [fast] */
   int32_t isa;          /* WASTE_ISA_... [best]; one that this machine lacks is UNSUPPORTED */
-  int32_t reserved;     /* 0 */
+  int32_t read_lanes;   /* experts read at once, at most 32 [2, 4 or 8, as measured at open] */
 } waste_open_options;
 
 typedef struct waste_session_options {
@@ -151,10 +151,11 @@ typedef struct waste_memory_plan {
   int64_t trunk_bytes;       /* shared weights and codebooks */
   int64_t state_bytes;       /* one session of the context asked for */
   int64_t scratch_bytes;     /* activations of a step, logits */
-  int64_t staging_bytes;     /* the experts one step of one layer needs at once */
+  int64_t staging_bytes;     /* the experts one step of one layer needs, and those read ahead */
   int64_t cache_bytes;       /* experts kept beyond that */
-  int64_t usable_bytes;      /* RAM this process may use (cgroup limits counted) */
+  int64_t usable_bytes;      /* RAM this process may use: cgroup limits and reserved_bytes counted */
   int64_t budget_bytes;      /* asked for, or automatic */
+  int64_t reserved_bytes;    /* granted to other open models on this machine, and not used yet */
 } waste_memory_plan;
 
 typedef struct waste_info {
@@ -177,6 +178,8 @@ typedef struct waste_info {
   int32_t has_chat;         /* 1 if the container holds a chat format */
   int64_t token_trunk_bytes; /* of weights that every token reads from memory */
   int64_t token_flops;       /* of a token's matrices, experts included: 2 a weight */
+  int32_t read_lanes;        /* experts read at once; 0 without experts on disk */
+  int32_t reserved;
 } waste_info;
 
 /* Counters since the object was made. A session's and a generation's count their own work. */
@@ -190,11 +193,15 @@ typedef struct waste_stats {
   int64_t prefill_us;
   int64_t decode_us;
   int64_t experts_hit;      /* expert uses served from memory */
-  int64_t experts_missed;   /* ... read from disk */
-  int64_t bytes_read;       /* of experts */
+  int64_t experts_missed;   /* ... read from disk when they were needed */
+  int64_t bytes_read;       /* of experts, those read ahead included */
   int64_t read_us;          /* time spent waiting for those reads */
   int64_t memory_bytes;     /* model: charged to the budget now; session: its own share */
   int64_t peak_rss_bytes;   /* model: of the whole process, as the system tells */
+  int64_t experts_foreseen; /* expert uses whose read lookahead had begun, or ended */
+  int64_t speculative_reads; /* reads of lookahead that ended, needed in the end or not */
+  int64_t speculative_bytes; /* of those; part of bytes_read */
+  int64_t read_stalls;      /* times that a step had nothing to do but wait for a read */
 } waste_stats;
 
 typedef struct waste_token {

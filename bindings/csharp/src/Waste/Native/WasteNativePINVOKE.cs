@@ -70,6 +70,12 @@ internal static class WasteNativePINVOKE {
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_open_options_isa_get___")]
   public static extern int waste_open_options_isa_get(global::System.Runtime.InteropServices.HandleRef jarg1);
 
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_open_options_read_lanes_set___")]
+  public static extern void waste_open_options_read_lanes_set(global::System.Runtime.InteropServices.HandleRef jarg1, int jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_open_options_read_lanes_get___")]
+  public static extern int waste_open_options_read_lanes_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_new_waste_open_options___")]
   public static extern global::System.IntPtr new_waste_open_options();
 
@@ -238,6 +244,12 @@ internal static class WasteNativePINVOKE {
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_memory_plan_budget_bytes_get___")]
   public static extern long waste_memory_plan_budget_bytes_get(global::System.Runtime.InteropServices.HandleRef jarg1);
 
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_memory_plan_reserved_bytes_set___")]
+  public static extern void waste_memory_plan_reserved_bytes_set(global::System.Runtime.InteropServices.HandleRef jarg1, long jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_memory_plan_reserved_bytes_get___")]
+  public static extern long waste_memory_plan_reserved_bytes_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_new_waste_memory_plan___")]
   public static extern global::System.IntPtr new_waste_memory_plan();
 
@@ -352,6 +364,12 @@ internal static class WasteNativePINVOKE {
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_info_token_flops_get___")]
   public static extern long waste_info_token_flops_get(global::System.Runtime.InteropServices.HandleRef jarg1);
 
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_info_read_lanes_set___")]
+  public static extern void waste_info_read_lanes_set(global::System.Runtime.InteropServices.HandleRef jarg1, int jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_info_read_lanes_get___")]
+  public static extern int waste_info_read_lanes_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_new_waste_info___")]
   public static extern global::System.IntPtr new_waste_info();
 
@@ -435,6 +453,30 @@ internal static class WasteNativePINVOKE {
 
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_stats_peak_rss_bytes_get___")]
   public static extern long waste_stats_peak_rss_bytes_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_stats_experts_foreseen_set___")]
+  public static extern void waste_stats_experts_foreseen_set(global::System.Runtime.InteropServices.HandleRef jarg1, long jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_stats_experts_foreseen_get___")]
+  public static extern long waste_stats_experts_foreseen_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_stats_speculative_reads_set___")]
+  public static extern void waste_stats_speculative_reads_set(global::System.Runtime.InteropServices.HandleRef jarg1, long jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_stats_speculative_reads_get___")]
+  public static extern long waste_stats_speculative_reads_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_stats_speculative_bytes_set___")]
+  public static extern void waste_stats_speculative_bytes_set(global::System.Runtime.InteropServices.HandleRef jarg1, long jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_stats_speculative_bytes_get___")]
+  public static extern long waste_stats_speculative_bytes_get(global::System.Runtime.InteropServices.HandleRef jarg1);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_stats_read_stalls_set___")]
+  public static extern void waste_stats_read_stalls_set(global::System.Runtime.InteropServices.HandleRef jarg1, long jarg2);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_stats_read_stalls_get___")]
+  public static extern long waste_stats_read_stalls_get(global::System.Runtime.InteropServices.HandleRef jarg1);
 
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_new_waste_stats___")]
   public static extern global::System.IntPtr new_waste_stats();

@@ -237,6 +237,16 @@ internal class waste_info : global::System.IDisposable {
     } 
   }
 
+  public int read_lanes {
+    set {
+      WasteNativePINVOKE.waste_info_read_lanes_set(swigCPtr, value);
+    } 
+    get {
+      int ret = WasteNativePINVOKE.waste_info_read_lanes_get(swigCPtr);
+      return ret;
+    } 
+  }
+
   public waste_info() : this(WasteNativePINVOKE.new_waste_info(), true) {
   }
 

@@ -157,6 +157,16 @@ internal class waste_memory_plan : global::System.IDisposable {
     } 
   }
 
+  public long reserved_bytes {
+    set {
+      WasteNativePINVOKE.waste_memory_plan_reserved_bytes_set(swigCPtr, value);
+    } 
+    get {
+      long ret = WasteNativePINVOKE.waste_memory_plan_reserved_bytes_get(swigCPtr);
+      return ret;
+    } 
+  }
+
   public waste_memory_plan() : this(WasteNativePINVOKE.new_waste_memory_plan(), true) {
   }
 

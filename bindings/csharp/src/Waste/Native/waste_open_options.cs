@@ -137,6 +137,16 @@ internal class waste_open_options : global::System.IDisposable {
     } 
   }
 
+  public int read_lanes {
+    set {
+      WasteNativePINVOKE.waste_open_options_read_lanes_set(swigCPtr, value);
+    } 
+    get {
+      int ret = WasteNativePINVOKE.waste_open_options_read_lanes_get(swigCPtr);
+      return ret;
+    } 
+  }
+
   public waste_open_options() : this(WasteNativePINVOKE.new_waste_open_options(), true) {
   }
 

@@ -187,6 +187,46 @@ internal class waste_stats : global::System.IDisposable {
     } 
   }
 
+  public long experts_foreseen {
+    set {
+      WasteNativePINVOKE.waste_stats_experts_foreseen_set(swigCPtr, value);
+    } 
+    get {
+      long ret = WasteNativePINVOKE.waste_stats_experts_foreseen_get(swigCPtr);
+      return ret;
+    } 
+  }
+
+  public long speculative_reads {
+    set {
+      WasteNativePINVOKE.waste_stats_speculative_reads_set(swigCPtr, value);
+    } 
+    get {
+      long ret = WasteNativePINVOKE.waste_stats_speculative_reads_get(swigCPtr);
+      return ret;
+    } 
+  }
+
+  public long speculative_bytes {
+    set {
+      WasteNativePINVOKE.waste_stats_speculative_bytes_set(swigCPtr, value);
+    } 
+    get {
+      long ret = WasteNativePINVOKE.waste_stats_speculative_bytes_get(swigCPtr);
+      return ret;
+    } 
+  }
+
+  public long read_stalls {
+    set {
+      WasteNativePINVOKE.waste_stats_read_stalls_set(swigCPtr, value);
+    } 
+    get {
+      long ret = WasteNativePINVOKE.waste_stats_read_stalls_get(swigCPtr);
+      return ret;
+    } 
+  }
+
   public waste_stats() : this(WasteNativePINVOKE.new_waste_stats(), true) {
   }
 

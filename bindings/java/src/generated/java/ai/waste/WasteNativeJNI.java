@@ -26,6 +26,8 @@ final class WasteNativeJNI {
   public final static native int waste_open_options_arithmetic_get(long jarg1, waste_open_options jarg1_);
   public final static native void waste_open_options_isa_set(long jarg1, waste_open_options jarg1_, int jarg2);
   public final static native int waste_open_options_isa_get(long jarg1, waste_open_options jarg1_);
+  public final static native void waste_open_options_read_lanes_set(long jarg1, waste_open_options jarg1_, int jarg2);
+  public final static native int waste_open_options_read_lanes_get(long jarg1, waste_open_options jarg1_);
   public final static native long new_waste_open_options();
   public final static native void delete_waste_open_options(long jarg1);
   public final static native void waste_session_options_thinking_set(long jarg1, waste_session_options jarg1_, int jarg2);
@@ -82,6 +84,8 @@ final class WasteNativeJNI {
   public final static native long waste_memory_plan_usable_bytes_get(long jarg1, waste_memory_plan jarg1_);
   public final static native void waste_memory_plan_budget_bytes_set(long jarg1, waste_memory_plan jarg1_, long jarg2);
   public final static native long waste_memory_plan_budget_bytes_get(long jarg1, waste_memory_plan jarg1_);
+  public final static native void waste_memory_plan_reserved_bytes_set(long jarg1, waste_memory_plan jarg1_, long jarg2);
+  public final static native long waste_memory_plan_reserved_bytes_get(long jarg1, waste_memory_plan jarg1_);
   public final static native long new_waste_memory_plan();
   public final static native void delete_waste_memory_plan(long jarg1);
   public final static native void waste_info_vocab_size_set(long jarg1, waste_info jarg1_, int jarg2);
@@ -120,6 +124,8 @@ final class WasteNativeJNI {
   public final static native long waste_info_token_trunk_bytes_get(long jarg1, waste_info jarg1_);
   public final static native void waste_info_token_flops_set(long jarg1, waste_info jarg1_, long jarg2);
   public final static native long waste_info_token_flops_get(long jarg1, waste_info jarg1_);
+  public final static native void waste_info_read_lanes_set(long jarg1, waste_info jarg1_, int jarg2);
+  public final static native int waste_info_read_lanes_get(long jarg1, waste_info jarg1_);
   public final static native long new_waste_info();
   public final static native void delete_waste_info(long jarg1);
   public final static native void waste_stats_finish_reason_set(long jarg1, waste_stats jarg1_, int jarg2);
@@ -148,6 +154,14 @@ final class WasteNativeJNI {
   public final static native long waste_stats_memory_bytes_get(long jarg1, waste_stats jarg1_);
   public final static native void waste_stats_peak_rss_bytes_set(long jarg1, waste_stats jarg1_, long jarg2);
   public final static native long waste_stats_peak_rss_bytes_get(long jarg1, waste_stats jarg1_);
+  public final static native void waste_stats_experts_foreseen_set(long jarg1, waste_stats jarg1_, long jarg2);
+  public final static native long waste_stats_experts_foreseen_get(long jarg1, waste_stats jarg1_);
+  public final static native void waste_stats_speculative_reads_set(long jarg1, waste_stats jarg1_, long jarg2);
+  public final static native long waste_stats_speculative_reads_get(long jarg1, waste_stats jarg1_);
+  public final static native void waste_stats_speculative_bytes_set(long jarg1, waste_stats jarg1_, long jarg2);
+  public final static native long waste_stats_speculative_bytes_get(long jarg1, waste_stats jarg1_);
+  public final static native void waste_stats_read_stalls_set(long jarg1, waste_stats jarg1_, long jarg2);
+  public final static native long waste_stats_read_stalls_get(long jarg1, waste_stats jarg1_);
   public final static native long new_waste_stats();
   public final static native void delete_waste_stats(long jarg1);
   public final static native void waste_token_id_set(long jarg1, waste_token jarg1_, int jarg2);

@@ -187,6 +187,14 @@ final class waste_info {
     return WasteNativeJNI.waste_info_token_flops_get(swigCPtr, this);
   }
 
+  public void setRead_lanes(int value) {
+    WasteNativeJNI.waste_info_read_lanes_set(swigCPtr, this, value);
+  }
+
+  public int getRead_lanes() {
+    return WasteNativeJNI.waste_info_read_lanes_get(swigCPtr, this);
+  }
+
   public waste_info() {
     this(WasteNativeJNI.new_waste_info(), true);
   }

@@ -123,6 +123,14 @@ final class waste_memory_plan {
     return WasteNativeJNI.waste_memory_plan_budget_bytes_get(swigCPtr, this);
   }
 
+  public void setReserved_bytes(long value) {
+    WasteNativeJNI.waste_memory_plan_reserved_bytes_set(swigCPtr, this, value);
+  }
+
+  public long getReserved_bytes() {
+    return WasteNativeJNI.waste_memory_plan_reserved_bytes_get(swigCPtr, this);
+  }
+
   public waste_memory_plan() {
     this(WasteNativeJNI.new_waste_memory_plan(), true);
   }

@@ -107,6 +107,14 @@ final class waste_open_options {
     return WasteNativeJNI.waste_open_options_isa_get(swigCPtr, this);
   }
 
+  public void setRead_lanes(int value) {
+    WasteNativeJNI.waste_open_options_read_lanes_set(swigCPtr, this, value);
+  }
+
+  public int getRead_lanes() {
+    return WasteNativeJNI.waste_open_options_read_lanes_get(swigCPtr, this);
+  }
+
   public waste_open_options() {
     this(WasteNativeJNI.new_waste_open_options(), true);
   }

@@ -147,6 +147,38 @@ final class waste_stats {
     return WasteNativeJNI.waste_stats_peak_rss_bytes_get(swigCPtr, this);
   }
 
+  public void setExperts_foreseen(long value) {
+    WasteNativeJNI.waste_stats_experts_foreseen_set(swigCPtr, this, value);
+  }
+
+  public long getExperts_foreseen() {
+    return WasteNativeJNI.waste_stats_experts_foreseen_get(swigCPtr, this);
+  }
+
+  public void setSpeculative_reads(long value) {
+    WasteNativeJNI.waste_stats_speculative_reads_set(swigCPtr, this, value);
+  }
+
+  public long getSpeculative_reads() {
+    return WasteNativeJNI.waste_stats_speculative_reads_get(swigCPtr, this);
+  }
+
+  public void setSpeculative_bytes(long value) {
+    WasteNativeJNI.waste_stats_speculative_bytes_set(swigCPtr, this, value);
+  }
+
+  public long getSpeculative_bytes() {
+    return WasteNativeJNI.waste_stats_speculative_bytes_get(swigCPtr, this);
+  }
+
+  public void setRead_stalls(long value) {
+    WasteNativeJNI.waste_stats_read_stalls_set(swigCPtr, this, value);
+  }
+
+  public long getRead_stalls() {
+    return WasteNativeJNI.waste_stats_read_stalls_get(swigCPtr, this);
+  }
+
   public waste_stats() {
     this(WasteNativeJNI.new_waste_stats(), true);
   }
