@@ -17,92 +17,12 @@
 #include "os/system.h"
 #include "stream/expert_cache.h"
 #include "support/allocation_count.h"
-#include "support/fake_file.h"
-#include "support/tiny_container.h"
+#include "support/cache_rig.h"
 
 namespace waste {
 namespace {
 
-using Experts = std::vector<int32_t>;
-using Contents = std::vector<std::vector<uint8_t>>;
-
-const std::function<bool()> kNoStop = [] { return false; };
-
-// Layers 1 to 3 with 8 experts each; the banks are fakes whose faults a test sets.
-struct Fixture {
-  Fixture() {
-    for (int32_t layer = 1; layer <= 3; ++layer)
-      faults.push_back(opener.Fake("experts-L" + std::to_string(layer) + ".bin"));
-    container = tiny.Open(IoMode::kAuto, opener.opener());
-  }
-
-  // One lane reads in the order asked for; tests that count reads need that.
-  std::unique_ptr<ExpertCache> Cache(int64_t slots, int64_t max_experts, bool verify = false,
-                                     int32_t lanes = 1) const {
-    return Require(ExpertCache::Create(
-        *container,
-        {.slot_count = slots, .max_experts = max_experts, .lanes = lanes, .verify = verify}));
-  }
-
-  // The indices and scales of an expert, read without a cache.
-  std::vector<uint8_t> Direct(int32_t layer, int32_t expert) const {
-    auto bytes = Require(AlignedBuffer::Allocate(container->record_bytes()));
-    Require(container->ReadRecord(layer, expert, bytes.bytes(), true));
-    return Content(Require(container->ParseRecord(layer, expert, bytes.bytes())));
-  }
-
-  static std::vector<uint8_t> Content(const ExpertRecord& record) {
-    std::vector<uint8_t> content;
-    for (const ExpertMatrix* m : {&record.gate, &record.up, &record.down}) {
-      const int64_t size = ExpertIndexBytes(m->codec, m->rows, m->columns);
-      content.insert(content.end(), m->indices, m->indices + size);
-      content.insert(content.end(), m->scales, m->scales + 2 * m->rows);
-    }
-    return content;
-  }
-
-  static TinyOptions Options() {
-    TinyOptions options;
-    options.layers = 3;
-    options.experts = 8;
-    return options;
-  }
-
-  TinyContainer tiny{Options()};
-  FakeOpener opener;
-  std::vector<std::shared_ptr<FileFaults>> faults;  // of layers 1, 2, 3
-  std::unique_ptr<Container> container;
-};
-
-// Fetches experts; `contents` are theirs in the order asked for, empty where none came.
-Status Fetch(ExpertCache& cache, int32_t layer, const Experts& experts, Contents& contents,
-             const std::function<bool()>& stop = kNoStop) {
-  contents.assign(experts.size(), {});
-  return cache.Fetch(layer, experts, stop, [&](std::span<const ArrivedExpert> arrived) {
-    for (const ArrivedExpert& one : arrived) {
-      if (!contents[one.index].empty()) throw std::logic_error("an expert came twice");
-      contents[one.index] = Fixture::Content(one.record);
-    }
-  });
-}
-
-Contents MustFetch(ExpertCache& cache, int32_t layer, const Experts& experts) {
-  Contents contents;
-  const Status status = Fetch(cache, layer, experts, contents);
-  Require(status);
-  for (const auto& content : contents)
-    if (content.empty()) throw std::logic_error("an expert did not come");
-  return contents;
-}
-
-// Asks for experts and lets them go; returns how many were in a slot.
-int64_t Hits(ExpertCache& cache, int32_t layer, const Experts& experts) {
-  const int64_t before = cache.counters().hits;
-  MustFetch(cache, layer, experts);
-  return cache.counters().hits - before;
-}
-
-BOOST_FIXTURE_TEST_SUITE(expert_cache, Fixture)
+BOOST_FIXTURE_TEST_SUITE(expert_cache, CacheRig)
 
 BOOST_AUTO_TEST_CASE(each_expert_comes_once_with_the_bytes_of_the_bank) {
   for (const int32_t lanes : {1, 3}) {
@@ -396,6 +316,31 @@ BOOST_AUTO_TEST_CASE(a_fetch_allocates_nothing) {
   BOOST_TEST(allocation_count == allocated);
   BOOST_TEST(good);
   BOOST_TEST(used == 15);
+}
+
+BOOST_AUTO_TEST_CASE(a_guess_allocates_nothing) {
+  const auto quiet = tiny.Open();
+  const auto cache =
+      Require(ExpertCache::Create(*quiet, {.slot_count = 6, .max_experts = 3, .max_expected = 3}));
+  const Experts asked[] = {{0, 1, 2}, {3, 4, 5}, {2, 3, 4}};
+  struct State {
+    ExpertCache& cache;
+    const Experts* expected = nullptr;
+    int32_t layer = 0;
+  } state{*cache};
+  const ExpertSource::Use use = [&state](const auto&) {
+    state.cache.Expect(state.layer % 3 + 1, *state.expected);
+  };
+  const auto fetch = [&](int32_t layer) {
+    state.layer = layer;
+    state.expected = &asked[layer % 3];
+    return cache->Fetch(layer, asked[layer - 1], kNoStop, use).ok();
+  };
+  bool good = fetch(1) && fetch(2) && fetch(3);
+  const int64_t allocated = allocation_count;
+  for (int round = 0; round < 5; ++round) good = good && fetch(1) && fetch(2) && fetch(3);
+  BOOST_TEST(allocation_count == allocated);
+  BOOST_TEST(good);
 }
 
 BOOST_AUTO_TEST_CASE(fewer_slots_keep_the_experts_used_most) {
