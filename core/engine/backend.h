@@ -38,11 +38,11 @@ class Timeline {
   virtual Status LoadFrom(std::span<const uint8_t> bytes, int64_t position) = 0;
 };
 
-// As ExpertCacheCounters says; every expert that was used is one of hits, foreseen and misses.
+// As ExpertCacheCounters says.
 struct ExpertCounters {
   int64_t hits = 0;
-  int64_t foreseen = 0;
   int64_t misses = 0;
+  int64_t foreseen = 0;
   int64_t bytes_read = 0;
   int64_t speculative_reads = 0;
   int64_t speculative_bytes = 0;
@@ -53,8 +53,8 @@ struct ExpertCounters {
 // What came between two readings.
 inline ExpertCounters operator-(const ExpertCounters& after, const ExpertCounters& before) {
   return {after.hits - before.hits,
-          after.foreseen - before.foreseen,
           after.misses - before.misses,
+          after.foreseen - before.foreseen,
           after.bytes_read - before.bytes_read,
           after.speculative_reads - before.speculative_reads,
           after.speculative_bytes - before.speculative_bytes,

@@ -78,15 +78,15 @@ ExpertStreamer::~ExpertStreamer() {
   filler_.reset();
   if (!keeps_usage_ || cache_ == nullptr) return;
   const ExpertCacheCounters used = cache_->counters();
-  if (used.hits + used.foreseen + used.misses == 0) return;
+  if (used.hits + used.misses == 0) return;
   static_cast<void>(WriteUsageLog(cache_->Usage(), UsagePath()));
 }
 
 ExpertCounters ExpertStreamer::counters() const {
   const ExpertCacheCounters c = cache_->counters();
   return {.hits = c.hits,
-          .foreseen = c.foreseen,
           .misses = c.misses,
+          .foreseen = c.foreseen,
           .bytes_read = c.bytes_read,
           .speculative_reads = c.speculative_reads,
           .speculative_bytes = c.speculative_bytes,

@@ -121,7 +121,7 @@ void ExpertCache::LeaseAll(int32_t layer, std::span<const int32_t> experts) {
   const std::lock_guard<std::mutex> lock(mutex_);
   counters_.hits += static_cast<int64_t>(experts.size()) - missing - foreseen;
   counters_.foreseen += foreseen;
-  counters_.misses += missing;
+  counters_.misses += missing + foreseen;
 }
 
 bool ExpertCache::LeaseHere(int32_t number, int64_t index) {

@@ -37,11 +37,11 @@ struct ExpertCacheOptions {
   bool verify = false;       // check the crc of each record that is read
 };
 
-// Every expert that was asked for is one of hits, foreseen and misses.
+// Every expert that was asked for is a hit or a miss.
 struct ExpertCacheCounters {
   int64_t hits = 0;               // experts that were in a slot when they were asked for
-  int64_t foreseen = 0;           // whose read a guess had begun, or ended
-  int64_t misses = 0;             // experts that had to be read
+  int64_t misses = 0;             // experts that had to be read for it
+  int64_t foreseen = 0;           // of those, the ones whose read a guess had begun, or ended
   int64_t bytes_read = 0;         // of the reads that succeeded, guesses and filling included
   int64_t speculative_reads = 0;  // guesses whose read succeeded
   int64_t speculative_bytes = 0;  // of those; part of bytes_read

@@ -159,6 +159,7 @@ class Bench {
             {"threads", info_.threads},
             {"context", info_.context},
             {"direct_io", info_.direct_io != 0},
+            {"read_lanes", info_.read_lanes},
             {"repeats", repeats_},
             {"prefill", ToJson(prefill_)},
             {"decode", ToJson(decode_)}};
@@ -177,11 +178,12 @@ class Bench {
                static_cast<double>(info_.expert_bytes);
   }
 
-  // Of the decode as it was: with the experts that hit and those that missed.
+  // Of the decode as it was: with the experts that hit and those that missed. What was read on a
+  // guess and not needed does not make the limit lower.
   double DecodeLimit() const {
     const double memory = PerSecond(memory_limit_, DecodeTokenBytes());
-    const double drive =
-        PerSecond(drive_.bytes_s, static_cast<double>(decode_.work.bytes_read) / DecodedTokens());
+    const auto missed_bytes = static_cast<double>(decode_.work.experts_missed * info_.expert_bytes);
+    const double drive = PerSecond(drive_.bytes_s, missed_bytes / DecodedTokens());
     return drive > 0 ? std::min(memory, drive) : memory;
   }
 

@@ -38,7 +38,10 @@ struct Counter {
 inline constexpr Counter kCounters[] = {
     {"experts_hit", "experts hit", CounterUnit::kCount, &waste_stats::experts_hit},
     {"experts_missed", "experts missed", CounterUnit::kCount, &waste_stats::experts_missed},
+    {"experts_foreseen", "  foreseen", CounterUnit::kCount, &waste_stats::experts_foreseen},
     {"bytes_read", "read", CounterUnit::kBytes, &waste_stats::bytes_read},
+    {"speculative_bytes", "  on a guess", CounterUnit::kBytes, &waste_stats::speculative_bytes},
+    {"read_stalls", "stalls", CounterUnit::kCount, &waste_stats::read_stalls},
     {"read_us", "waited for reads", CounterUnit::kMicros, &waste_stats::read_us},
 };
 

@@ -31,7 +31,8 @@ JSON: decode_tok_s, decode_limit_tok_s, prefill_tok_s, prefill_limit_tok_s, disk
       1); experts_hit, experts_missed (of the decode), peak_rss_bytes, budget_bytes, isa, threads,
       context, direct_io, repeats, path, model, cpu, date; prefill and decode, each with tokens,
       tok_s (the median), tok_s_min, tok_s_max, tok_s_all, hit_rate (null if no expert was used),
-      hit_rate_all (one a repeat), experts_hit, experts_missed, bytes_read, read_us, seconds)";
+      hit_rate_all (one a repeat), experts_hit, experts_missed, experts_foreseen (of those missed),
+      bytes_read, speculative_bytes (of those read, on a guess), read_stalls, read_us, seconds)";
 
 // A row of the table: what it is, and its figure in prefill and in decode.
 void WriteRow(const std::string& label, const std::string& prefill, const std::string& decode) {

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_guess_that_is_right_is_foreseen_and_read_once) {
   for (int32_t i = 0; i < 3; ++i) BOOST_TEST((contents[i] == Direct(2, 4 + i)));
   const ExpertCacheCounters c = cache->counters();
   BOOST_TEST(c.foreseen == 2);
-  BOOST_TEST(c.misses == 3);
+  BOOST_TEST(c.misses == 5);
   BOOST_TEST(c.hits == 0);
   BOOST_TEST(c.bytes_read == 5 * container->record_bytes());
   BOOST_TEST(Hits(*cache, 2, {4, 5, 6}) == 3);  // and from then on they are hits
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_guess_that_is_being_read_is_waited_for_and_not_read_again
   AwaitReads(2, 2);
   BOOST_TEST((MustFetch(*cache, 2, {4})[0] == content));
   BOOST_TEST(cache->counters().foreseen == 1);
-  BOOST_TEST(cache->counters().misses == 1);
+  BOOST_TEST(cache->counters().misses == 2);
   BOOST_TEST(faults[1]->reads == 2);  // the first one was Direct's
 }
 
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(guesses_never_change_what_is_handed_out) {
       if (step % 50 == 0) cache->LimitSlots(step % 100 == 0 ? 6 : 9);
     }
     const ExpertCacheCounters c = cache->counters();
-    BOOST_TEST(c.hits + c.foreseen + c.misses == asked);
+    BOOST_TEST(c.hits + c.misses == asked);
     BOOST_TEST(c.foreseen > 100);
     BOOST_TEST(c.speculative_bytes == c.speculative_reads * container->record_bytes());
   }

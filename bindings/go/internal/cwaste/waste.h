@@ -193,12 +193,12 @@ typedef struct waste_stats {
   int64_t prefill_us;
   int64_t decode_us;
   int64_t experts_hit;      /* expert uses served from memory */
-  int64_t experts_missed;   /* ... read from disk when they were needed */
+  int64_t experts_missed;   /* ... read from disk */
   int64_t bytes_read;       /* of experts, those read ahead included */
   int64_t read_us;          /* time spent waiting for those reads */
   int64_t memory_bytes;     /* model: charged to the budget now; session: its own share */
   int64_t peak_rss_bytes;   /* model: of the whole process, as the system tells */
-  int64_t experts_foreseen; /* expert uses whose read lookahead had begun, or ended */
+  int64_t experts_foreseen; /* of those missed, the ones whose read lookahead had begun, or ended */
   int64_t speculative_reads; /* reads of lookahead that ended, needed in the end or not */
   int64_t speculative_bytes; /* of those; part of bytes_read */
   int64_t read_stalls;      /* times that a step had nothing to do but wait for a read */
