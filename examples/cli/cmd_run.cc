@@ -23,8 +23,9 @@ Examples:
   waste run model.waste - --system "Answer in French." < question.txt
   waste run model.waste "Once upon a time" --raw --max-tokens 100
 JSON: text, thinking, tool, tokens, prompt_tokens, finish_reason (stop, length, cancelled), seed,
-      prefill_tok_s, decode_tok_s, prefill_us, decode_us, experts_hit, experts_missed, experts_foreseen,
-      bytes_read, speculative_bytes, read_stalls,      read_us, direct_io, budget_bytes, peak_rss_bytes; logprobs with --logprobs)";
+      prefill_tok_s, decode_tok_s, prefill_us, decode_us, experts_hit, experts_missed,
+      experts_foreseen (of those missed), bytes_read, speculative_bytes (of those read, on a guess),
+      read_stalls, read_us, direct_io, budget_bytes, peak_rss_bytes; logprobs with --logprobs)";
 
 struct RunOptions {
   ConversationOptions conversation;
