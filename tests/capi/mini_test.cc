@@ -98,14 +98,20 @@ BOOST_AUTO_TEST_CASE(placement_changes_nothing) {
     int32_t threads;
     int32_t io;
     int32_t verify;
+    int32_t lookahead;
+    int32_t lanes;
   } const kCases[] = {
       {"floor, with room for the second session", plan.floor_bytes + plan.state_bytes, 1,
-       WASTE_IO_BUFFERED, 0},
+       WASTE_IO_BUFFERED, 0, 1, 1},
+      {"the same without lookahead", plan.floor_bytes + plan.state_bytes, 2, WASTE_IO_DIRECT, 0, 2,
+       8},
       {"one working set more", plan.floor_bytes + plan.state_bytes + working_set, 2,
-       WASTE_IO_DIRECT, 1},
-      {"all threads", 0, 4, WASTE_IO_DIRECT, 0},
+       WASTE_IO_DIRECT, 1, 0, 0},
+      {"the same with what that one learned", plan.floor_bytes + plan.state_bytes + working_set, 2,
+       WASTE_IO_DIRECT, 0, 0, 32},
+      {"all threads", 0, 4, WASTE_IO_DIRECT, 0, 0, 0},
       {"three threads, buffered", plan.recommended_bytes + plan.state_bytes, 3, WASTE_IO_BUFFERED,
-       1},
+       1, 2, 3},
   };
   for (const auto& c : kCases) {
     BOOST_TEST_CONTEXT(c.what) {
@@ -114,6 +120,8 @@ BOOST_AUTO_TEST_CASE(placement_changes_nothing) {
       options.threads = c.threads;
       options.io = c.io;
       options.verify = c.verify;
+      options.lookahead = c.lookahead;
+      options.read_lanes = c.lanes;
       BOOST_TEST((BehaviourOf(Open(MiniModel(), &options)) == expected));
     }
   }
