@@ -153,7 +153,7 @@ typedef struct waste_memory_plan {
   int64_t scratch_bytes;     /* activations of a step, logits */
   int64_t staging_bytes;     /* the experts one step of one layer needs, and those read ahead */
   int64_t cache_bytes;       /* experts kept beyond that */
-  int64_t usable_bytes;      /* RAM this process may use: cgroup limits and reserved_bytes counted */
+  int64_t usable_bytes;      /* RAM this process may use (cgroup limits, reserved_bytes counted) */
   int64_t budget_bytes;      /* asked for, or automatic */
   int64_t reserved_bytes;    /* granted to other open models on this machine, and not used yet */
 } waste_memory_plan;
