@@ -195,12 +195,13 @@ Status Moe::RunGroup(const Fetching& fetching, const Group& group, const Group& 
 void Moe::LookAhead(const Fetching& fetching, const Group& next) {
   const MoeConfig& moe = config_.moe;
   const int64_t most = source_.max_expected();
+  if (most == 0) return;
   if (!next.experts.empty())
     return source_.Expect(
         fetching.layer,
         next.experts.first(static_cast<size_t>(std::min(most, std::ssize(next.experts)))));
   const int64_t count = std::min(most, CeilDivide(moe.top_k * 3, 4));
-  if (fetching.next == nullptr || count == 0 || fetching.x.count > 1) return;
+  if (fetching.next == nullptr || fetching.x.count > 1) return;
   // Only their order matters, so scores need no sigmoid where there is no bias to add.
   const Projection of_x[] = {{&fetching.next->router, s_.scores, moe.experts}};
   compute_.Project(of_x, fetching.x);

@@ -22,13 +22,25 @@
 namespace waste {
 
 // Every expert in memory, at most `most` in one call; call number `fail_at` fails. With `scatter`,
-// they come in another order each time and a few at a time, the first time none.
+// they come in another order each time and a few at a time, the first time none. With `ahead`, the
+// log has what was asked for and, up to so many at a time, what was expected.
 class ScatteredExperts : public ExpertSource {
  public:
-  ScatteredExperts(const Container& container, int64_t most, bool scatter)
-      : resident_(container), most_(most), scatter_(scatter) {}
+  struct Entry {
+    int32_t layer;
+    std::vector<int32_t> experts;
+    bool expected;  // and not asked for
+  };
+
+  ScatteredExperts(const Container& container, int64_t most, bool scatter, int64_t ahead)
+      : resident_(container), most_(most), scatter_(scatter), ahead_(ahead) {}
 
   int64_t max_experts() const override { return most_; }
+  int64_t max_expected() const override { return ahead_; }
+  void Expect(int32_t layer, std::span<const int32_t> experts) override {
+    if (!fetching_) throw std::logic_error("experts were expected outside of a fetch");
+    log.push_back({layer, {experts.begin(), experts.end()}, true});
+  }
 
   Status Fetch(int32_t layer, std::span<const int32_t> experts, const std::function<bool()>& stop,
                const Use& use) override {
@@ -38,6 +50,21 @@ class ScatteredExperts : public ExpertSource {
       throw std::logic_error("experts were not asked for in ascending order");
     if (calls++ == fail_at) return Status(Code::kIo, "the drive was unplugged");
     fetched += static_cast<int64_t>(experts.size());
+    if (ahead_ > 0) log.push_back({layer, {experts.begin(), experts.end()}, false});
+    fetching_ = true;
+    const Status status = Hand(layer, experts, stop, use);
+    fetching_ = false;
+    return status;
+  }
+
+  int64_t calls = 0;
+  int64_t fetched = 0;
+  int64_t fail_at = -1;
+  std::vector<Entry> log;
+
+ private:
+  Status Hand(int32_t layer, std::span<const int32_t> experts, const std::function<bool()>& stop,
+              const Use& use) {
     if (!scatter_) return resident_.Fetch(layer, experts, stop, use);
     return resident_.Fetch(layer, experts, stop, [&](std::span<const ArrivedExpert> all) {
       std::vector<ArrivedExpert> order(all.begin(), all.end());
@@ -51,14 +78,11 @@ class ScatteredExperts : public ExpertSource {
     });
   }
 
-  int64_t calls = 0;
-  int64_t fetched = 0;
-  int64_t fail_at = -1;
-
- private:
   ResidentExperts resident_;
   int64_t most_;
   bool scatter_;
+  int64_t ahead_;
+  bool fetching_ = false;
   std::mt19937 random_{7};
 };
 
@@ -67,6 +91,7 @@ struct RigOptions {
   Isa isa = Isa::kScalar;
   int64_t max_experts = std::numeric_limits<int32_t>::max();
   bool scatter = false;
+  int64_t ahead = 0;
 };
 
 class ModelRig {
@@ -76,7 +101,7 @@ class ModelRig {
         config(Require(ParseModelConfig(container->manifest(), false))),
         weights(Require(Weights::Load(*container, config, progress))),
         pool(Require(ThreadPool::Create(options.threads))),
-        experts(*container, options.max_experts, options.scatter),
+        experts(*container, options.max_experts, options.scatter, options.ahead),
         forward(Require(Forward::Create(config, *weights, *container,
                                         *Require(KernelsFor(options.isa)), *pool, experts, 512))) {}
 
