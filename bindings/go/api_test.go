@@ -99,7 +99,7 @@ func TestInfoStatsPlanVersion(t *testing.T) {
 	usage := stream.Result().Usage
 	if ended.FinishReason != waste.FinishStop || usage.GeneratedTokens != 15 ||
 		usage.PromptTokens < 20 || usage.Prefill <= 0 || usage.Decode <= 0 ||
-		ended.ExpertsHit+ended.ExpertsMissed == 0 || ended.BytesRead == 0 {
+		ended.ExpertsHit+ended.ExpertsMissed == 0 {
 		t.Fatalf("%+v, %+v", ended, usage)
 	}
 	ofSession, err := session.Stats()
@@ -114,7 +114,8 @@ func TestInfoStatsPlanVersion(t *testing.T) {
 	plan, err := waste.Plan(miniModel, waste.WithContext(512))
 	check(t, err)
 	if !plan.Fits || plan.Floor != plan.Trunk+plan.State+plan.Scratch+plan.Staging ||
-		plan.Budget != plan.Floor+plan.Cache || plan.Recommended < plan.Floor || plan.Usable == 0 {
+		plan.Budget != plan.Floor+plan.Cache || plan.Recommended < plan.Floor || plan.Usable == 0 ||
+		plan.Reserved < 0 {
 		t.Fatalf("%+v", plan)
 	}
 	if strings.Count(waste.Version(), ".") != 2 {
@@ -122,15 +123,45 @@ func TestInfoStatsPlanVersion(t *testing.T) {
 	}
 }
 
+func TestEveryUseOfAnExpertIsCountedOnce(t *testing.T) {
+	for name, options := range map[string][]waste.OpenOption{
+		"lookahead": {waste.WithContext(256)},
+		"without":   {waste.WithContext(256), waste.WithoutLookahead()},
+	} {
+		plan, err := waste.Plan(miniModel, options...)
+		check(t, err)
+		model := open(t, miniModel, append(options, waste.WithRAMBudget(plan.Floor))...)
+		info, err := model.Info() // with the floor for a budget, nothing fills the cache
+		check(t, err)
+		session := newSession(t, model)
+		for i := 0; i < 3; i++ {
+			check(t, session.Eval(background, []int32{65}))
+		}
+		stats, err := model.Stats()
+		check(t, err)
+		read := stats.ExpertsMissed + stats.ExpertsForeseen
+		if stats.ExpertsHit+read != 3*7*4 || // tokens, layers with experts, experts of a token
+			stats.SpeculativeBytes != stats.SpeculativeReads*info.ExpertBytes ||
+			stats.BytesRead < stats.ExpertsMissed*info.ExpertBytes+stats.SpeculativeBytes ||
+			stats.BytesRead == 0 || stats.ReadStalls == 0 && stats.ReadTime > 0 ||
+			stats.ReadStalls > read+stats.SpeculativeReads {
+			t.Fatalf("%s: %+v", name, stats)
+		}
+		if name == "without" && stats.ExpertsForeseen+stats.SpeculativeReads != 0 {
+			t.Fatalf("%+v", stats)
+		}
+	}
+}
+
 func TestOpenOptionsReachTheLibrary(t *testing.T) {
 	model := open(t, miniModel, waste.WithThreads(1), waste.WithContext(256),
 		waste.WithRAMBudget(32<<20), waste.WithIO(waste.IOBuffered), waste.WithChecksums(),
 		waste.WithoutLookahead(), waste.WithArithmetic(waste.ArithmeticExact),
-		waste.WithISA(waste.ISAScalar), nil)
+		waste.WithISA(waste.ISAScalar), waste.WithReadLanes(3), nil)
 	info, err := model.Info()
 	check(t, err)
 	if info.Threads != 1 || info.Context != 256 || info.BudgetBytes != 32<<20 || info.DirectIO ||
-		info.ISA != waste.ISAScalar {
+		info.ISA != waste.ISAScalar || info.ReadLanes != 3 {
 		t.Fatalf("%+v", info)
 	}
 	session := newSession(t, model, waste.WithContext(64))
@@ -143,7 +174,8 @@ func TestOpenOptionsReachTheLibrary(t *testing.T) {
 	wantError(t, err, waste.ErrUnsupported)
 	for _, option := range []waste.OpenOption{waste.WithThreads(-1), waste.WithContext(-1),
 		waste.WithThreads(math.MaxInt64), waste.WithRAMBudget(-1), waste.WithIO(7),
-		waste.WithArithmetic(7), waste.WithISA(70)} {
+		waste.WithArithmetic(7), waste.WithISA(70), waste.WithReadLanes(-1),
+		waste.WithReadLanes(33), waste.WithReadLanes(math.MaxInt64)} {
 		_, err = waste.Open(miniModel, option)
 		wantError(t, err, waste.ErrArgument)
 	}

@@ -131,6 +131,7 @@ func openOptions(c openConfig) cwaste.Waste_open_options {
 	}
 	o.SetArithmetic(int32(c.arithmetic))
 	o.SetIsa(int32(c.isa))
+	o.SetRead_lanes(int32Of(c.readLanes))
 	return o
 }
 
@@ -154,6 +155,7 @@ func nativePlan(path string, c openConfig) (MemoryPlan, error) {
 		Cache:       out.GetCache_bytes(),
 		Usable:      out.GetUsable_bytes(),
 		Budget:      out.GetBudget_bytes(),
+		Reserved:    out.GetReserved_bytes(),
 	}, nil
 }
 

@@ -48,6 +48,7 @@ func nativeModelInfo(model uintptr) (Info, error) {
 		HasChat:         out.GetHas_chat() != 0,
 		TokenTrunkBytes: out.GetToken_trunk_bytes(),
 		TokenFlops:      out.GetToken_flops(),
+		ReadLanes:       int(out.GetRead_lanes()),
 	}, nil
 }
 
@@ -73,6 +74,11 @@ func statsOf(f func(out cwaste.Waste_stats, e []byte) int32) (Stats, error) {
 		ReadTime:        micros(out.GetRead_us()),
 		MemoryBytes:     out.GetMemory_bytes(),
 		PeakRSSBytes:    out.GetPeak_rss_bytes(),
+
+		ExpertsForeseen:  out.GetExperts_foreseen(),
+		SpeculativeReads: out.GetSpeculative_reads(),
+		SpeculativeBytes: out.GetSpeculative_bytes(),
+		ReadStalls:       out.GetRead_stalls(),
 	}, nil
 }
 

@@ -15,6 +15,7 @@ type openConfig struct {
 	noLookahead bool
 	arithmetic  Arithmetic
 	isa         ISA
+	readLanes   int
 }
 
 type convertConfig struct {
@@ -123,7 +124,7 @@ func WithIO(mode IOMode) OpenOption { return openFunc(func(c *openConfig) { c.io
 // WithChecksums checks the checksum of every record that is read, not only headers.
 func WithChecksums() OpenOption { return openFunc(func(c *openConfig) { c.verify = true }) }
 
-// WithoutLookahead turns reading ahead of the router off; no effect yet.
+// WithoutLookahead does not read experts that the next layer is likely to need.
 func WithoutLookahead() OpenOption {
 	return openFunc(func(c *openConfig) { c.noLookahead = true })
 }
@@ -135,6 +136,12 @@ func WithArithmetic(kind Arithmetic) OpenOption {
 
 // WithISA chooses the instruction set.
 func WithISA(isa ISA) OpenOption { return openFunc(func(c *openConfig) { c.isa = isa }) }
+
+// WithReadLanes sets how many experts are read at once, at most 32; 0 is 2, 4 or 8, as measured
+// when the model is opened.
+func WithReadLanes(count int) OpenOption {
+	return openFunc(func(c *openConfig) { c.readLanes = count })
+}
 
 type sessionFunc func(*sessionConfig)
 

@@ -95,10 +95,11 @@ type MemoryPlan struct {
 	Trunk       int64 // shared weights and codebooks
 	State       int64 // one session of the context asked for
 	Scratch     int64 // activations of a step, logits
-	Staging     int64 // the experts that one step of one layer needs at once
+	Staging     int64 // the experts that one step of one layer needs, and those read ahead
 	Cache       int64 // experts kept beyond that
-	Usable      int64 // RAM that this process may use (cgroup limits counted)
+	Usable      int64 // RAM that this process may use: cgroup limits and Reserved counted
 	Budget      int64 // asked for, or automatic
+	Reserved    int64 // granted to other open models on this machine, and not used yet
 }
 
 // Info describes an open model.
@@ -122,6 +123,7 @@ type Info struct {
 	HasChat         bool  // the container holds a chat format
 	TokenTrunkBytes int64 // of weights that every token reads from memory
 	TokenFlops      int64 // of a token's matrices, its experts included: 2 a weight
+	ReadLanes       int   // experts read at once; 0 without experts on disk
 }
 
 // Stats are counters since the object was made. Those of a session and of a stream count their own
@@ -135,11 +137,16 @@ type Stats struct {
 	Prefill         time.Duration
 	Decode          time.Duration
 	ExpertsHit      int64         // expert uses served from memory
-	ExpertsMissed   int64         // those read from disk
-	BytesRead       int64         // of experts
+	ExpertsMissed   int64         // those read from disk when they were needed
+	BytesRead       int64         // of experts, those read ahead included
 	ReadTime        time.Duration // spent waiting for those reads
 	MemoryBytes     int64         // model: charged to the budget now; session: its own share
 	PeakRSSBytes    int64         // model: of the whole process, as the system tells
+
+	ExpertsForeseen  int64 // expert uses whose read lookahead had begun, or ended
+	SpeculativeReads int64 // reads of lookahead that ended, needed in the end or not
+	SpeculativeBytes int64 // of those; part of BytesRead
+	ReadStalls       int64 // times that a step had nothing to do but wait for a read
 }
 
 // Piece is text that a stream hands out: whole characters of one channel.

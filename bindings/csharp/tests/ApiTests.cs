@@ -23,7 +23,7 @@ namespace Waste.Tests
             {
                 Threads = 1, ContextTokens = 300, Io = IoMode.Buffered, VerifyRecords = true,
                 NoLookahead = true, Arithmetic = ArithmeticMode.Exact,
-                InstructionSet = InstructionSet.Scalar,
+                InstructionSet = InstructionSet.Scalar, ReadLanes = 3,
             };
             MemoryPlan plan = WasteModel.Plan(Places.Mini, options);
             Assert.That(plan.Fits, Is.True);
@@ -32,6 +32,7 @@ namespace Waste.Tests
             Assert.That(plan.BudgetBytes, Is.EqualTo(plan.FloorBytes + plan.CacheBytes));
             Assert.That(plan.RecommendedBytes, Is.GreaterThan(plan.FloorBytes));
             Assert.That(plan.UsableBytes, Is.GreaterThan(plan.BudgetBytes));
+            Assert.That(plan.ReservedBytes, Is.GreaterThanOrEqualTo(0));
             using (WasteModel model = WasteModel.Open(Places.Mini, options))
             {
                 ModelInfo info = model.Info;
@@ -48,10 +49,13 @@ namespace Waste.Tests
                 Assert.That(info.ContainerBytes, Is.GreaterThan(7000000));
                 Assert.That(info.BudgetBytes, Is.EqualTo(plan.BudgetBytes));
                 Assert.That(info.CacheSlots, Is.GreaterThan(0));
+                Assert.That(info.ReadLanes, Is.EqualTo(3));
                 Assert.That(info.InstructionSet, Is.EqualTo(InstructionSet.Scalar));
                 Assert.That(new[] { info.DirectIo, info.Thinking, info.HasChat },
                             Is.EqualTo(new[] { false, true, true }));
             }
+            foreach (int lanes in new[] { -1, 33 })
+                Refused(() => WasteModel.Open(Places.Mini, new ModelOptions { ReadLanes = lanes }));
         }
 
         [Test]
@@ -238,11 +242,38 @@ namespace Waste.Tests
                 Assert.That(ofChat.GeneratedTokens, Is.EqualTo(ofAnswer.GeneratedTokens));
                 WasteStats ofModel = model.GetStats();
                 Assert.That(ofModel.ExpertsHit + ofModel.ExpertsMissed, Is.GreaterThan(0));
-                Assert.That(ofModel.BytesRead, Is.GreaterThan(0));
-                Assert.That(ofModel.ReadTime, Is.GreaterThanOrEqualTo(TimeSpan.Zero));
                 Assert.That(ofModel.MemoryBytes, Is.GreaterThan(ofChat.MemoryBytes));
                 Assert.That(ofModel.PeakRssBytes, Is.GreaterThan(1 << 20));
                 Assert.That(model.ReadLog(), Is.Not.Null);
+            }
+        }
+
+        [Test]
+        public void Every_use_of_an_expert_is_counted_once()
+        {
+            foreach (bool noLookahead in new[] { false, true })
+            {
+                var options = new ModelOptions { ContextTokens = 256, NoLookahead = noLookahead };
+                // Then nothing fills the cache.
+                options.RamBudget = WasteModel.Plan(Places.Mini, options).FloorBytes;
+                using (WasteModel model = WasteModel.Open(Places.Mini, options))
+                using (Session raw = model.CreateSession())
+                {
+                    for (int i = 0; i < 3; ++i)
+                        raw.Eval(new[] { 65 });
+                    WasteStats stats = model.GetStats();
+                    long expertBytes = model.Info.ExpertBytes;
+                    long read = stats.ExpertsMissed + stats.ExpertsForeseen;
+                    Assert.That(stats.ExpertsHit + read, Is.EqualTo(3 * 7 * 4), "7 layers");
+                    Assert.That(stats.SpeculativeBytes,
+                                Is.EqualTo(stats.SpeculativeReads * expertBytes));
+                    Assert.That(stats.BytesRead, Is.GreaterThan(0).And.AtLeast(
+                        stats.ExpertsMissed * expertBytes + stats.SpeculativeBytes));
+                    Assert.That(stats.ReadStalls > 0 || stats.ReadTime == TimeSpan.Zero, Is.True);
+                    Assert.That(stats.ReadStalls, Is.AtMost(read + stats.SpeculativeReads));
+                    if (noLookahead)
+                        Assert.That(stats.ExpertsForeseen + stats.SpeculativeReads, Is.EqualTo(0));
+                }
             }
         }
 

@@ -29,6 +29,7 @@ namespace Waste
             HasChat = native.has_chat != 0;
             TokenTrunkBytes = native.token_trunk_bytes;
             TokenFlops = native.token_flops;
+            ReadLanes = native.read_lanes;
         }
 
         /// <summary>The manifest's name of the architecture, e.g. "kimi-k3".</summary>
@@ -70,6 +71,8 @@ namespace Waste
         /// <summary>Floating-point operations of a token's matrices, experts included: 2 a weight.
         /// </summary>
         public long TokenFlops { get; }
+        /// <summary>Experts read at once; 0 without experts on disk.</summary>
+        public int ReadLanes { get; }
     }
 
     /// <summary>
@@ -90,6 +93,7 @@ namespace Waste
             CacheBytes = native.cache_bytes;
             UsableBytes = native.usable_bytes;
             BudgetBytes = native.budget_bytes;
+            ReservedBytes = native.reserved_bytes;
         }
 
         /// <summary>The budget (asked for, or automatic) is at least the floor.</summary>
@@ -104,13 +108,16 @@ namespace Waste
         public long StateBytes { get; }
         /// <summary>Activations of a step, logits.</summary>
         public long ScratchBytes { get; }
-        /// <summary>The experts that one step of one layer needs at once.</summary>
+        /// <summary>The experts that one step of one layer needs, and those read ahead.</summary>
         public long StagingBytes { get; }
         /// <summary>Experts kept beyond that.</summary>
         public long CacheBytes { get; }
-        /// <summary>RAM that this process may use.</summary>
+        /// <summary>RAM that this process may use: cgroup limits and
+        /// <see cref="ReservedBytes"/> counted.</summary>
         public long UsableBytes { get; }
         /// <summary>Asked for, or automatic.</summary>
         public long BudgetBytes { get; }
+        /// <summary>Granted to other open models on this machine, and not used yet.</summary>
+        public long ReservedBytes { get; }
     }
 }

@@ -27,7 +27,7 @@ namespace Waste
         /// <summary>Check the checksum of every record that is read, not of headers only.</summary>
         public bool VerifyRecords { get; set; }
 
-        /// <summary>Do not read experts ahead of the router.</summary>
+        /// <summary>Do not read experts that the next layer is likely to need.</summary>
         public bool NoLookahead { get; set; }
 
         /// <summary>How exactly the engine computes.</summary>
@@ -35,6 +35,10 @@ namespace Waste
 
         /// <summary>The instructions to use; one that the machine lacks is Unsupported.</summary>
         public InstructionSet InstructionSet { get; set; }
+
+        /// <summary>Experts read at once, at most 32. 0: 2, 4 or 8, as measured at open.
+        /// </summary>
+        public int ReadLanes { get; set; }
 
         internal static waste_open_options ToNative(ModelOptions options)
         {
@@ -49,6 +53,7 @@ namespace Waste
             native.lookahead = options.NoLookahead ? 2 : 0;
             native.arithmetic = (int)options.Arithmetic;
             native.isa = (int)options.InstructionSet;
+            native.read_lanes = options.ReadLanes;
             return native;
         }
     }

@@ -29,6 +29,10 @@ namespace Waste
             ReadTime = Microseconds(native.read_us);
             MemoryBytes = native.memory_bytes;
             PeakRssBytes = native.peak_rss_bytes;
+            ExpertsForeseen = native.experts_foreseen;
+            SpeculativeReads = native.speculative_reads;
+            SpeculativeBytes = native.speculative_bytes;
+            ReadStalls = native.read_stalls;
         }
 
         /// <summary>Answer: why it ended.</summary>
@@ -47,9 +51,9 @@ namespace Waste
         public TimeSpan Decode { get; }
         /// <summary>Uses of an expert that were served from memory.</summary>
         public long ExpertsHit { get; }
-        /// <summary>Uses of an expert that were read from disk.</summary>
+        /// <summary>Uses of an expert that were read from disk when they were needed.</summary>
         public long ExpertsMissed { get; }
-        /// <summary>Bytes of experts that were read.</summary>
+        /// <summary>Bytes of experts that were read, those read ahead included.</summary>
         public long BytesRead { get; }
         /// <summary>Time spent waiting for those reads.</summary>
         public TimeSpan ReadTime { get; }
@@ -57,6 +61,15 @@ namespace Waste
         public long MemoryBytes { get; }
         /// <summary>Model: peak of the whole process, as the system tells. Bytes.</summary>
         public long PeakRssBytes { get; }
+        /// <summary>Uses of an expert whose read lookahead had begun, or ended; neither hit nor
+        /// missed.</summary>
+        public long ExpertsForeseen { get; }
+        /// <summary>Reads of lookahead that ended, needed in the end or not.</summary>
+        public long SpeculativeReads { get; }
+        /// <summary>Bytes of those reads; part of <see cref="BytesRead"/>.</summary>
+        public long SpeculativeBytes { get; }
+        /// <summary>Times that a step had nothing to do but wait for a read.</summary>
+        public long ReadStalls { get; }
 
         private static TimeSpan Microseconds(long count)
         {

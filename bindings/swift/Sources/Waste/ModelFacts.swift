@@ -19,14 +19,16 @@ public struct MemoryPlan: Sendable, Hashable {
   public let stateBytes: Int64
   /// Activations of a step, logits.
   public let scratchBytes: Int64
-  /// The experts that one step of one layer needs at once.
+  /// The experts that one step of one layer needs, and those read ahead.
   public let stagingBytes: Int64
   /// Experts kept beyond that.
   public let cacheBytes: Int64
-  /// RAM that this process may use, cgroup limits counted.
+  /// RAM that this process may use, cgroup limits and `reservedBytes` counted.
   public let usableBytes: Int64
   /// Asked for, or automatic.
   public let budgetBytes: Int64
+  /// Granted to other open models on this machine, and not used yet.
+  public let reservedBytes: Int64
 
   init(_ raw: waste_memory_plan) {
     fits = raw.fits != 0
@@ -39,6 +41,7 @@ public struct MemoryPlan: Sendable, Hashable {
     cacheBytes = raw.cache_bytes
     usableBytes = raw.usable_bytes
     budgetBytes = raw.budget_bytes
+    reservedBytes = raw.reserved_bytes
   }
 }
 
@@ -82,6 +85,8 @@ public struct ModelInfo: Sendable, Hashable {
   public let tokenTrunkBytes: Int64
   /// Operations of a token's matrices, those of its experts included: two a weight.
   public let tokenFlops: Int64
+  /// Experts read at once. 0 without experts on disk.
+  public let readLanes: Int
 
   init(_ raw: waste_info, name: String) {
     self.name = name
@@ -103,6 +108,7 @@ public struct ModelInfo: Sendable, Hashable {
     hasChat = raw.has_chat != 0
     tokenTrunkBytes = raw.token_trunk_bytes
     tokenFlops = raw.token_flops
+    readLanes = Int(raw.read_lanes)
   }
 }
 
@@ -122,9 +128,9 @@ public struct Statistics: Sendable, Hashable {
   public let decode: Duration
   /// Uses of experts served from memory.
   public let expertsHit: Int
-  /// Uses of experts read from disk.
+  /// Uses of experts read from disk when they were needed.
   public let expertsMissed: Int
-  /// Of experts.
+  /// Of experts, those read ahead included.
   public let bytesRead: Int64
   /// Time spent waiting for those reads.
   public let readTime: Duration
@@ -132,6 +138,14 @@ public struct Statistics: Sendable, Hashable {
   public let memoryBytes: Int64
   /// Model: of the whole process, as the system tells.
   public let peakResidentBytes: Int64
+  /// Uses of experts whose read lookahead had begun, or ended; neither hit nor missed.
+  public let expertsForeseen: Int
+  /// Reads of lookahead that ended, needed in the end or not.
+  public let speculativeReads: Int
+  /// Of those; part of `bytesRead`.
+  public let speculativeBytes: Int64
+  /// Times that a step had nothing to do but wait for a read.
+  public let readStalls: Int
 
   init(_ raw: waste_stats) {
     position = Int(raw.position)
@@ -146,6 +160,10 @@ public struct Statistics: Sendable, Hashable {
     readTime = .microseconds(raw.read_us)
     memoryBytes = raw.memory_bytes
     peakResidentBytes = raw.peak_rss_bytes
+    expertsForeseen = Int(raw.experts_foreseen)
+    speculativeReads = Int(raw.speculative_reads)
+    speculativeBytes = raw.speculative_bytes
+    readStalls = Int(raw.read_stalls)
   }
 }
 

@@ -101,18 +101,20 @@ public struct OpenOptions: Sendable, Hashable {
   public var io: IOMode
   /// Checks the checksum of every record that is read, not only of headers.
   public var verifiesReads: Bool
-  /// Reads experts ahead of the router. No effect yet.
+  /// Reads experts that the next layer is likely to need.
   public var looksAhead: Bool
   /// Which numbers matrices are multiplied in.
   public var arithmetic: Arithmetic
   /// One that the machine lacks is `WasteError.unsupported`.
   public var instructionSet: InstructionSet
+  /// Experts read at once, at most 32. nil: 2, 4 or 8, as measured at open.
+  public var readLanes: Int?
 
   /// All fields have defaults that suit most machines.
   public init(
     ramBudget: ByteCount? = nil, contextTokens: Int? = nil, threads: Int? = nil,
     io: IOMode = .automatic, verifiesReads: Bool = false, looksAhead: Bool = true,
-    arithmetic: Arithmetic = .fast, instructionSet: InstructionSet = .best
+    arithmetic: Arithmetic = .fast, instructionSet: InstructionSet = .best, readLanes: Int? = nil
   ) {
     self.ramBudget = ramBudget
     self.contextTokens = contextTokens
@@ -122,6 +124,7 @@ public struct OpenOptions: Sendable, Hashable {
     self.looksAhead = looksAhead
     self.arithmetic = arithmetic
     self.instructionSet = instructionSet
+    self.readLanes = readLanes
   }
 
   func raw() throws(WasteError) -> waste_open_options {
@@ -134,6 +137,7 @@ public struct OpenOptions: Sendable, Hashable {
     raw.lookahead = looksAhead ? 1 : 2
     raw.arithmetic = arithmetic.raw.rawValue
     raw.isa = instructionSet.raw.rawValue
+    raw.read_lanes = try narrow(explicit(readLanes, "readLanes"), "readLanes")
     return raw
   }
 }

@@ -16,6 +16,7 @@ public final class MemoryPlan {
   private final long cacheBytes;
   private final long usableBytes;
   private final long budgetBytes;
+  private final long reservedBytes;
 
   MemoryPlan(waste_memory_plan from) {
     fits = from.getFits() != 0;
@@ -28,6 +29,7 @@ public final class MemoryPlan {
     cacheBytes = from.getCache_bytes();
     usableBytes = from.getUsable_bytes();
     budgetBytes = from.getBudget_bytes();
+    reservedBytes = from.getReserved_bytes();
   }
 
   /** Whether the budget (asked for, or automatic) is at least the floor. */
@@ -60,7 +62,7 @@ public final class MemoryPlan {
     return scratchBytes;
   }
 
-  /** The experts that one step of one layer needs at once. */
+  /** The experts that one step of one layer needs, and those read ahead. */
   public long stagingBytes() {
     return stagingBytes;
   }
@@ -70,7 +72,7 @@ public final class MemoryPlan {
     return cacheBytes;
   }
 
-  /** Memory that this process may use, limits of containers counted. */
+  /** Memory that this process may use, limits of containers and {@link #reservedBytes} counted. */
   public long usableBytes() {
     return usableBytes;
   }
@@ -78,5 +80,10 @@ public final class MemoryPlan {
   /** Asked for, or automatic. */
   public long budgetBytes() {
     return budgetBytes;
+  }
+
+  /** Granted to other open models on this machine, and not used yet. */
+  public long reservedBytes() {
+    return reservedBytes;
   }
 }

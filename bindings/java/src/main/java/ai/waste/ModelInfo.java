@@ -25,6 +25,7 @@ public final class ModelInfo {
   private final boolean hasChat;
   private final long tokenTrunkBytes;
   private final long tokenFlops;
+  private final int readLanes;
 
   ModelInfo(String name, waste_info from) {
     this.name = name;
@@ -46,6 +47,7 @@ public final class ModelInfo {
     hasChat = from.getHas_chat() != 0;
     tokenTrunkBytes = from.getToken_trunk_bytes();
     tokenFlops = from.getToken_flops();
+    readLanes = from.getRead_lanes();
   }
 
   /** The architecture, as the container names it. */
@@ -141,5 +143,10 @@ public final class ModelInfo {
   /** Operations of a token's matrices, 2 a weight, its experts included. */
   public long tokenFlops() {
     return tokenFlops;
+  }
+
+  /** Experts read at once, 0 without experts on disk. */
+  public int readLanes() {
+    return readLanes;
   }
 }

@@ -80,6 +80,7 @@ public final class ModelOptions {
     made.setLookahead(set.lookahead ? LOOKAHEAD_DEFAULT : LOOKAHEAD_OFF);
     made.setArithmetic(set.arithmetic.ordinal());
     made.setIsa(set.instructionSet.ordinal());
+    made.setRead_lanes(set.readLanes);
     return made;
   }
 
@@ -93,6 +94,7 @@ public final class ModelOptions {
     private boolean lookahead = true;
     private Arithmetic arithmetic = Arithmetic.FAST;
     private InstructionSet instructionSet = InstructionSet.BEST;
+    private int readLanes;
 
     private Builder() {}
 
@@ -105,6 +107,7 @@ public final class ModelOptions {
       lookahead = from.lookahead;
       arithmetic = from.arithmetic;
       instructionSet = from.instructionSet;
+      readLanes = from.readLanes;
     }
 
     /** Threads that work; 0 (the default) is one for each core granted to this process. */
@@ -140,7 +143,7 @@ public final class ModelOptions {
       return this;
     }
 
-    /** Whether experts are read ahead of the router (the default); no effect in this version. */
+    /** Whether experts that the next layer is likely to need are read ahead (the default). */
     public Builder lookahead(boolean value) {
       lookahead = value;
       return this;
@@ -155,6 +158,13 @@ public final class ModelOptions {
     /** The instruction set to use. */
     public Builder instructionSet(InstructionSet value) {
       instructionSet = Objects.requireNonNull(value);
+      return this;
+    }
+
+    /** Experts read at once, at most 32; 0 (the default) is 2, 4 or 8, as measured at open. */
+    public Builder readLanes(int value) {
+      Check.that(value >= 0, "readLanes", value);
+      readLanes = value;
       return this;
     }
 

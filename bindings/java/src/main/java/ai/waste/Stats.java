@@ -25,6 +25,10 @@ public final class Stats {
   private final Duration readTime;
   private final long memoryBytes;
   private final long peakRssBytes;
+  private final long expertsForeseen;
+  private final long speculativeReads;
+  private final long speculativeBytes;
+  private final long readStalls;
 
   Stats(waste_stats from) {
     finishReason = FinishReason.of(from.getFinish_reason());
@@ -40,6 +44,10 @@ public final class Stats {
     readTime = Duration.of(from.getRead_us(), ChronoUnit.MICROS);
     memoryBytes = from.getMemory_bytes();
     peakRssBytes = from.getPeak_rss_bytes();
+    expertsForeseen = from.getExperts_foreseen();
+    speculativeReads = from.getSpeculative_reads();
+    speculativeBytes = from.getSpeculative_bytes();
+    readStalls = from.getRead_stalls();
   }
 
   /** Of an answer: why it ended. */
@@ -82,12 +90,12 @@ public final class Stats {
     return expertsHit;
   }
 
-  /** Uses of experts that were read from disk. */
+  /** Uses of experts that were read from disk when they were needed. */
   public long expertsMissed() {
     return expertsMissed;
   }
 
-  /** Bytes of experts that were read. */
+  /** Bytes of experts that were read, those read ahead included. */
   public long bytesRead() {
     return bytesRead;
   }
@@ -105,6 +113,26 @@ public final class Stats {
   /** Of a model: the peak of the whole process, as the system tells. */
   public long peakRssBytes() {
     return peakRssBytes;
+  }
+
+  /** Uses of experts whose read lookahead had begun, or ended; neither hit nor missed. */
+  public long expertsForeseen() {
+    return expertsForeseen;
+  }
+
+  /** Reads of lookahead that ended, needed in the end or not. */
+  public long speculativeReads() {
+    return speculativeReads;
+  }
+
+  /** Bytes of those reads; part of {@link #bytesRead}. */
+  public long speculativeBytes() {
+    return speculativeBytes;
+  }
+
+  /** Times that a step had nothing to do but wait for a read. */
+  public long readStalls() {
+    return readStalls;
   }
 
   interface Read {

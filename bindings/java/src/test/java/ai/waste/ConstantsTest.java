@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Enums whose order is that of the C API's numbers, compared with those; in this package because
-// the numbers are not public.
+// Enums whose order is that of the C API's numbers, compared with those, and a field that no test
+// can make the library fill; in this package because the numbers and structs are not public.
 
 package ai.waste;
 
@@ -45,6 +45,16 @@ class ConstantsTest {
       assertEquals(code, status.code);
       assertEquals(status, Status.of(code));
     }
+  }
+
+  @Test
+  void what_other_models_reserve_is_read_from_its_field() {
+    final waste_memory_plan plan = new waste_memory_plan();
+    plan.setUsable_bytes(5);
+    plan.setBudget_bytes(6);
+    plan.setReserved_bytes(7);
+    assertEquals(7, new MemoryPlan(plan).reservedBytes());
+    plan.delete();
   }
 
   private static int[] ordinals(Enum<?>[] values) {

@@ -83,7 +83,7 @@ class ApiTest {
     final ModelOptions options =
         small.toBuilder().ramBudget(budget).io(ModelOptions.Io.BUFFERED).verify(true)
             .lookahead(false).arithmetic(ModelOptions.Arithmetic.EXACT)
-            .instructionSet(ModelOptions.InstructionSet.SCALAR).build();
+            .instructionSet(ModelOptions.InstructionSet.SCALAR).readLanes(3).build();
     final MemoryPlan plan = WasteModel.plan(Rig.MINI, options);
     assertTrue(plan.fits());
     assertEquals(budget, plan.budgetBytes());
@@ -108,6 +108,7 @@ class ApiTest {
       assertEquals(1, info.threads());
       assertEquals(ModelOptions.InstructionSet.SCALAR, info.instructionSet());
       assertEquals(false, info.directIo());
+      assertEquals(3, info.readLanes());
       assertTrue(info.canThink() && info.hasChat());
       assertTrue(info.tokenTrunkBytes() > 0 && info.tokenTrunkBytes() <= plan.trunkBytes());
       assertTrue(info.tokenFlops() > info.tokenTrunkBytes(), "a weight has at most 8 bits here");
@@ -138,6 +139,30 @@ class ApiTest {
         stream.iterator().next();
         assertTrue(stream.stats().generatedTokens() > 0);
         assertThrows(IllegalStateException.class, stream::completion);
+      }
+    }
+  }
+
+  @Test
+  void every_use_of_an_expert_is_counted_once() {
+    for (boolean lookahead : new boolean[] {true, false}) {
+      final ModelOptions small =
+          ModelOptions.builder().contextTokens(256).lookahead(lookahead).build();
+      final long floor = WasteModel.plan(Rig.MINI, small).floorBytes(); // nothing fills the cache
+      try (WasteModel model =
+              WasteModel.open(Rig.MINI, small.toBuilder().ramBudget(floor).build());
+          Session session = model.newSession()) {
+        for (int i = 0; i < 3; ++i) session.eval(new int[] {65});
+        final Stats stats = model.stats();
+        final long expertBytes = model.info().expertBytes();
+        final long read = stats.expertsMissed() + stats.expertsForeseen();
+        assertEquals(3 * 7 * 4, stats.expertsHit() + read, "3 tokens, 7 layers with experts");
+        assertEquals(stats.speculativeReads() * expertBytes, stats.speculativeBytes());
+        assertTrue(
+            stats.bytesRead() >= stats.expertsMissed() * expertBytes + stats.speculativeBytes());
+        assertTrue(stats.readStalls() > 0 || stats.readTime().isZero());
+        assertTrue(stats.readStalls() <= read + stats.speculativeReads());
+        if (!lookahead) assertEquals(0, stats.expertsForeseen() + stats.speculativeReads());
       }
     }
   }
@@ -360,12 +385,17 @@ class ApiTest {
             () -> generation.penaltyWindow(-1), () -> generation.stop(""),
             () -> generation.bias(1, Double.NaN), () -> generation.presencePenalty(Double.NaN),
             () -> ModelOptions.builder().threads(-1), () -> ModelOptions.builder().ramBudget(-1),
-            () -> ModelOptions.builder().contextTokens(-1), () -> DataSize.ofBytes(-1),
+            () -> ModelOptions.builder().contextTokens(-1),
+            () -> ModelOptions.builder().readLanes(-1), () -> DataSize.ofBytes(-1),
             () -> SessionOptions.builder().contextTokens(-1),
             () -> ConvertOptions.builder().stages(-1),
             () -> SynthesisOptions.builder().layers(-1),
             () -> SynthesisOptions.builder().experts(-1));
     for (Executable call : refused) assertThrows(IllegalArgumentException.class, call);
+    final ModelOptions lanes = ModelOptions.builder().readLanes(33).build();
+    assertEquals(
+        Status.ARGUMENT,
+        assertThrows(WasteException.class, () -> WasteModel.open(Rig.MINI, lanes)).status());
     final GenerationOptions.Builder builder = GenerationOptions.builder().maxTokens(2);
     final GenerationOptions built = builder.build();
     builder.maxTokens(5).stop("x");
