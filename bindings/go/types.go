@@ -137,13 +137,13 @@ type Stats struct {
 	Prefill         time.Duration
 	Decode          time.Duration
 	ExpertsHit      int64         // expert uses served from memory
-	ExpertsMissed   int64         // those read from disk when they were needed
+	ExpertsMissed   int64         // those read from disk
 	BytesRead       int64         // of experts, those read ahead included
 	ReadTime        time.Duration // spent waiting for those reads
 	MemoryBytes     int64         // model: charged to the budget now; session: its own share
 	PeakRSSBytes    int64         // model: of the whole process, as the system tells
 
-	ExpertsForeseen  int64 // expert uses whose read lookahead had begun, or ended
+	ExpertsForeseen  int64 // of those missed, the ones whose read lookahead had begun, or ended
 	SpeculativeReads int64 // reads of lookahead that ended, needed in the end or not
 	SpeculativeBytes int64 // of those; part of BytesRead
 	ReadStalls       int64 // times that a step had nothing to do but wait for a read

@@ -51,7 +51,7 @@ namespace Waste
         public TimeSpan Decode { get; }
         /// <summary>Uses of an expert that were served from memory.</summary>
         public long ExpertsHit { get; }
-        /// <summary>Uses of an expert that were read from disk when they were needed.</summary>
+        /// <summary>Uses of an expert that were read from disk.</summary>
         public long ExpertsMissed { get; }
         /// <summary>Bytes of experts that were read, those read ahead included.</summary>
         public long BytesRead { get; }
@@ -61,8 +61,7 @@ namespace Waste
         public long MemoryBytes { get; }
         /// <summary>Model: peak of the whole process, as the system tells. Bytes.</summary>
         public long PeakRssBytes { get; }
-        /// <summary>Uses of an expert whose read lookahead had begun, or ended; neither hit nor
-        /// missed.</summary>
+        /// <summary>Of those missed, the uses whose read lookahead had begun, or ended.</summary>
         public long ExpertsForeseen { get; }
         /// <summary>Reads of lookahead that ended, needed in the end or not.</summary>
         public long SpeculativeReads { get; }

@@ -128,7 +128,7 @@ public struct Statistics: Sendable, Hashable {
   public let decode: Duration
   /// Uses of experts served from memory.
   public let expertsHit: Int
-  /// Uses of experts read from disk when they were needed.
+  /// Uses of experts read from disk.
   public let expertsMissed: Int
   /// Of experts, those read ahead included.
   public let bytesRead: Int64
@@ -138,7 +138,7 @@ public struct Statistics: Sendable, Hashable {
   public let memoryBytes: Int64
   /// Model: of the whole process, as the system tells.
   public let peakResidentBytes: Int64
-  /// Uses of experts whose read lookahead had begun, or ended; neither hit nor missed.
+  /// Of those missed, the uses whose read lookahead had begun, or ended.
   public let expertsForeseen: Int
   /// Reads of lookahead that ended, needed in the end or not.
   public let speculativeReads: Int

@@ -90,7 +90,7 @@ public final class Stats {
     return expertsHit;
   }
 
-  /** Uses of experts that were read from disk when they were needed. */
+  /** Uses of experts that were read from disk. */
   public long expertsMissed() {
     return expertsMissed;
   }
@@ -115,7 +115,7 @@ public final class Stats {
     return peakRssBytes;
   }
 
-  /** Uses of experts whose read lookahead had begun, or ended; neither hit nor missed. */
+  /** Of those missed, the uses whose read lookahead had begun, or ended. */
   public long expertsForeseen() {
     return expertsForeseen;
   }
