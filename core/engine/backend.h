@@ -104,7 +104,8 @@ class Backend {
                       const std::function<bool()>& stop) = 0;
 
   virtual ExpertCounters counters() const = 0;
-  // How many bytes of experts may be kept beyond staging; gives memory back at once.
+  // How many bytes of experts may be kept beyond staging; gives memory back at once, or when the
+  // experts that a running Step uses are free. Any thread.
   virtual void LimitCache(int64_t bytes) = 0;
 };
 

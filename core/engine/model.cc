@@ -23,7 +23,9 @@ Result<std::shared_ptr<Model>> Model::Open(const std::string& path, const OpenOp
   WASTE_ASSIGN(auto backend, IsScript(path)
                                  ? OpenScriptedBackend(ScriptPath(path), options, *progress)
                                  : OpenContainerBackend(path, options, *progress));
-  return std::make_shared<Model>(std::move(backend), std::move(progress));
+  auto model = std::make_shared<Model>(std::move(backend), std::move(progress));
+  if (model->plan().cache_bytes > 0 && !IsScript(path)) WASTE_TRY(model->WatchPressure(options));
+  return model;
 }
 
 Result<MemoryPlan> Model::Plan(const std::string& path, const OpenOptions& options) {
@@ -54,8 +56,29 @@ int64_t Model::CacheAllowance(int64_t session_bytes) const {
 int64_t Model::charged_bytes() const {
   const std::lock_guard<std::mutex> lock(account_);
   const MemoryPlan& p = plan();
-  return p.trunk_bytes + p.scratch_bytes + p.staging_bytes + session_bytes_ +
-         std::max(CacheAllowance(session_bytes_), int64_t{0});
+  return p.trunk_bytes + p.scratch_bytes + p.staging_bytes + session_bytes_ + CacheLimit();
+}
+
+int64_t Model::CacheLimit() const {
+  return std::min(std::max(CacheAllowance(session_bytes_), int64_t{0}), pressure_bytes_);
+}
+
+Status Model::WatchPressure(const OpenOptions& options) {
+  std::unique_ptr<MemoryPressure> pressure = options.pressure();
+  if (pressure == nullptr) return Status();
+  WASTE_ASSIGN(watcher_, PressureWatcher::Create(
+                             std::move(pressure), plan().cache_bytes, options.pace,
+                             [this](int64_t bytes) { return LimitUnderPressure(bytes); }));
+  return Status();
+}
+
+// Waits for no step, which may take longer than the memory can be spared: what is leased is given
+// back when its lease ends.
+int64_t Model::LimitUnderPressure(int64_t bytes) {
+  const std::lock_guard<std::mutex> lock(account_);
+  pressure_bytes_ = bytes;
+  backend_->LimitCache(CacheLimit());
+  return CacheLimit();
 }
 
 Status Model::ChargeSession(int64_t bytes) {
@@ -72,8 +95,8 @@ Status Model::ChargeSession(int64_t bytes) {
                    "; close one, ask for a smaller context, or grant ", needed)
         .WithNeededBytes(needed);
   }
-  backend_->LimitCache(allowance);
   session_bytes_ = wanted;
+  backend_->LimitCache(CacheLimit());
   return Status();
 }
 
@@ -81,7 +104,7 @@ void Model::ReleaseSession(int64_t bytes) {
   const auto turn = steps_.Enter(nullptr);
   const std::lock_guard<std::mutex> lock(account_);
   session_bytes_ -= bytes;
-  backend_->LimitCache(std::max(CacheAllowance(session_bytes_), int64_t{0}));
+  backend_->LimitCache(CacheLimit());
 }
 
 Status Model::Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,

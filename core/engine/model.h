@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An open model: the backend, the order of its steps, and the account of its memory. Shared by any
-// number of sessions and threads; immutable but for the account and the log.
+// number of sessions and threads; immutable but for the account and the log. What the cache may
+// hold is the smaller of what the sessions leave of the budget and what memory pressure leaves.
 
 #ifndef WASTE_CORE_ENGINE_MODEL_H_
 #define WASTE_CORE_ENGINE_MODEL_H_
@@ -17,6 +18,7 @@
 #include "base/status.h"
 #include "engine/backend.h"
 #include "engine/open_options.h"
+#include "engine/pressure_watcher.h"
 #include "engine/step_queue.h"
 #include "engine/work_counters.h"
 
@@ -25,7 +27,7 @@ namespace waste {
 class Model {
  public:
   // `path` is a container's folder, or "test:FILE" for a scripted fake. Errors: those of
-  // OpenContainerBackend and OpenScriptedBackend.
+  // OpenContainerBackend and OpenScriptedBackend; kNoMemory without a thread for the watcher.
   static Result<std::shared_ptr<Model>> Open(const std::string& path, const OpenOptions& options,
                                              std::shared_ptr<Progress> progress);
   // What Open would plan; nothing is loaded.
@@ -58,8 +60,12 @@ class Model {
               const std::function<bool()>& stop, ExpertCounters& used);
 
  private:
-  // Under account_: what the cache may hold beside the sessions.
+  // Under account_: what the cache may hold beside the sessions, and what of it under pressure.
   int64_t CacheAllowance(int64_t session_bytes) const;
+  int64_t CacheLimit() const;
+
+  Status WatchPressure(const OpenOptions& options);
+  int64_t LimitUnderPressure(int64_t bytes);
 
   std::unique_ptr<Backend> backend_;
   std::shared_ptr<Progress> log_;
@@ -68,6 +74,8 @@ class Model {
   WorkCounters work_;
   mutable std::mutex account_;
   int64_t session_bytes_ = 0;
+  int64_t pressure_bytes_ = INT64_MAX;        // what memory pressure leaves the cache
+  std::unique_ptr<PressureWatcher> watcher_;  // last: its thread uses the rest
 };
 
 }  // namespace waste

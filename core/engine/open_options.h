@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a caller may choose when a model is opened. Zero is "the default" in every field. Plain
-// data.
+// data, but for what tests put in the system's place.
 
 #ifndef WASTE_CORE_ENGINE_OPEN_OPTIONS_H_
 #define WASTE_CORE_ENGINE_OPEN_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 
+#include "budget/elastic_policy.h"
 #include "os/file.h"
+#include "os/memory_pressure.h"
 #include "os/system.h"
 
 namespace waste {
@@ -25,6 +29,8 @@ struct OpenOptions {
   bool lookahead = true;  // guess what the next layer needs, and read it when nothing else is read
   bool verify = false;
   Isa isa = Isa::kBest;
+  std::function<std::unique_ptr<MemoryPressure>()> pressure = SystemMemoryPressure;
+  ElasticPace pace;
 };
 
 }  // namespace waste

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 namespace waste {
@@ -101,8 +102,8 @@ std::optional<int64_t> ReadNumber(const std::string& path) {
   return number;
 }
 
-// Sum of the named lines of memory.stat.
-int64_t ReadStat(const std::string& path, const std::string& first, const std::string& second) {
+// Sum of the named lines of a file of "name number" lines.
+int64_t SumOf(const std::string& path, const std::string& first, const std::string& second) {
   std::ifstream file(path);
   int64_t sum = 0, number = 0;
   for (std::string name; file >> name >> number;)
@@ -110,12 +111,12 @@ int64_t ReadStat(const std::string& path, const std::string& first, const std::s
   return sum;
 }
 
-// What `limit` leaves when file cache, which the kernel drops on demand, does not count as used.
-void LimitMemory(std::optional<int64_t> limit, std::optional<int64_t> usage, int64_t cache,
-                 CgroupLimits& limits) {
-  if (!limit.has_value()) return;
-  const int64_t used = std::max<int64_t>(usage.value_or(0) - cache, 0);
-  limits.memory_bytes = std::min(limits.memory_bytes, std::max<int64_t>(*limit - used, 0));
+// What the limit leaves when file cache does not count as used.
+void LimitMemory(const MemoryGroup& group, CgroupLimits& limits) {
+  const MemoryUse use = ReadMemoryUse(group);
+  if (use.limit_bytes == INT64_MAX) return;
+  const int64_t used = std::max<int64_t>(use.used_bytes - ReadFileCacheBytes(group), 0);
+  limits.memory_bytes = std::min(limits.memory_bytes, std::max<int64_t>(use.limit_bytes - used, 0));
 }
 
 void LimitCores(std::optional<int64_t> quota, std::optional<int64_t> period, CgroupLimits& limits) {
@@ -123,56 +124,82 @@ void LimitCores(std::optional<int64_t> quota, std::optional<int64_t> period, Cgr
   limits.cores = std::min(limits.cores, static_cast<double>(*quota) / static_cast<double>(*period));
 }
 
-void ApplyV2(const std::string& folder, CgroupLimits& limits) {
-  const auto usage = ReadNumber(folder + "/memory.current");
-  const int64_t cache = ReadStat(folder + "/memory.stat", "active_file", "inactive_file");
-  LimitMemory(ReadNumber(folder + "/memory.max"), usage, cache, limits);
-  LimitMemory(ReadNumber(folder + "/memory.high"), usage, cache, limits);  // above it, it throttles
+void LimitCoresOfFolder(const std::string& folder, bool v2, CgroupLimits& limits) {
+  if (!v2) {
+    LimitCores(ReadNumber(folder + "/cpu.cfs_quota_us"), ReadNumber(folder + "/cpu.cfs_period_us"),
+               limits);
+    return;
+  }
   std::ifstream cpu(folder + "/cpu.max");
   int64_t quota, period;
   if (cpu >> quota >> period) LimitCores(quota, period, limits);
 }
 
-void ApplyV1(const std::string& folder, const std::string& controllers, CgroupLimits& limits) {
-  if (HasWord(controllers, "memory")) {
-    LimitMemory(ReadNumber(folder + "/memory.limit_in_bytes"),
-                ReadNumber(folder + "/memory.usage_in_bytes"),
-                ReadStat(folder + "/memory.stat", "total_active_file", "total_inactive_file"),
-                limits);
-  }
-  if (HasWord(controllers, "cpu")) {
-    LimitCores(ReadNumber(folder + "/cpu.cfs_quota_us"), ReadNumber(folder + "/cpu.cfs_period_us"),
-               limits);
-  }
+// Of v1, each mount has its own hierarchy, and the line that names its controllers is its own.
+bool Belongs(const Membership& membership, const Mount& mount, const std::string& controller) {
+  if (mount.v2) return membership.controllers.empty();
+  return HasWord(mount.controllers, controller) && HasWord(membership.controllers, controller);
 }
 
-// Of v1, each mount has its own hierarchy, and the line that names its controllers is its own.
-bool Belongs(const Membership& membership, const Mount& mount) {
-  if (mount.v2) return membership.controllers.empty();
-  for (const char* controller : {"memory", "cpu"})
-    if (HasWord(mount.controllers, controller) && HasWord(membership.controllers, controller))
-      return true;
-  return false;
+// Calls use(folder, v2, own) for every group that `controller` may limit this process by.
+template <typename Use>
+void ForEachGroup(const std::string& root, const std::string& controller, const Use& use) {
+  const auto memberships = ReadMemberships(root);
+  for (const Mount& mount : ReadMounts(root)) {
+    for (const Membership& membership : memberships) {
+      if (!Belongs(membership, mount, controller)) continue;
+      bool own = true;
+      for (const std::string& folder : Ancestry(root, mount, membership.path))
+        use(folder, mount.v2, std::exchange(own, false));
+    }
+  }
 }
 
 }  // namespace
 
 CgroupLimits ReadCgroupLimits(const std::string& root) {
   CgroupLimits limits;
-  const auto memberships = ReadMemberships(root);
-  for (const Mount& mount : ReadMounts(root)) {
-    for (const Membership& membership : memberships) {
-      if (!Belongs(membership, mount)) continue;
-      for (const std::string& folder : Ancestry(root, mount, membership.path)) {
-        if (mount.v2) {
-          ApplyV2(folder, limits);
-        } else {
-          ApplyV1(folder, mount.controllers, limits);
-        }
-      }
-    }
-  }
+  for (const MemoryGroup& group : ListMemoryGroups(root)) LimitMemory(group, limits);
+  ForEachGroup(root, "cpu", [&](const std::string& folder, bool v2, bool) {
+    LimitCoresOfFolder(folder, v2, limits);
+  });
   return limits;
+}
+
+std::vector<MemoryGroup> ListMemoryGroups(const std::string& root) {
+  std::vector<MemoryGroup> groups;
+  ForEachGroup(root, "memory", [&](const std::string& folder, bool v2, bool own) {
+    groups.push_back({folder, v2, own});
+  });
+  return groups;
+}
+
+MemoryUse ReadMemoryUse(const MemoryGroup& group) {
+  const std::string& folder = group.folder;
+  if (!group.v2)
+    return {ReadNumber(folder + "/memory.limit_in_bytes").value_or(INT64_MAX),
+            ReadNumber(folder + "/memory.usage_in_bytes").value_or(0)};
+  return {std::min(ReadNumber(folder + "/memory.max").value_or(INT64_MAX),
+                   ReadNumber(folder + "/memory.high").value_or(INT64_MAX)),
+          ReadNumber(folder + "/memory.current").value_or(0)};
+}
+
+int64_t ReadFileCacheBytes(const MemoryGroup& group) {
+  const std::string total = group.v2 ? "" : "total_";  // with the groups below
+  return SumOf(group.folder + "/memory.stat", total + "active_file", total + "inactive_file");
+}
+
+MemoryHits ReadMemoryHits(const MemoryGroup& group) {
+  if (!group.v2) return {ReadNumber(group.folder + "/memory.failcnt").value_or(0), 0};
+  const std::string path = MemoryEventsPath(group);
+  return {SumOf(path, "high", "max"), SumOf(path, "oom", "")};
+}
+
+std::string MemoryEventsPath(const MemoryGroup& group) {
+  if (!group.v2) return "";
+  for (const char* name : {"/memory.events.local", "/memory.events"})  // the first since Linux 5.2
+    if (std::ifstream(group.folder + name).good()) return group.folder + name;
+  return "";
 }
 
 }  // namespace waste
