@@ -30,7 +30,7 @@ struct OpenOptions {
   bool verify = false;
   Isa isa = Isa::kBest;
   std::function<std::unique_ptr<MemoryPressure>()> pressure = SystemMemoryPressure;
-  ElasticPace pace;
+  ElasticPace pace = {};
 };
 
 }  // namespace waste

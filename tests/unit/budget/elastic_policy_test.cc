@@ -44,22 +44,22 @@ BOOST_AUTO_TEST_CASE(critical_pressure_takes_all_of_it_at_once) {
   Check({{0, kNone, 1600}, {1, kCritical, 0}, {2, kCritical, 0}, {3, kSome, 0}});
 }
 
-BOOST_AUTO_TEST_CASE(some_pressure_takes_half_of_the_rest_four_times_a_second) {
+BOOST_AUTO_TEST_CASE(some_pressure_takes_half_of_the_rest_five_times_a_second) {
   Check({{0, kSome, 800},
          {100, kSome, 800},
-         {249, kSome, 800},
-         {250, kSome, 400},
-         {499, kSome, 400},
-         {500, kSome, 200},
-         {750, kSome, 100},
-         {760, kCritical, 0}});
+         {199, kSome, 800},
+         {200, kSome, 400},
+         {399, kSome, 400},
+         {400, kSome, 200},
+         {600, kSome, 100},
+         {610, kCritical, 0}});
 }
 
 BOOST_AUTO_TEST_CASE(pressure_that_flickers_takes_no_faster) {
   Check({{0, kSome, 800},
          {50, kNone, 800},
          {100, kSome, 800},
-         {200, kTight, 800},
+         {150, kTight, 800},
          {260, kSome, 400}});
 }
 
@@ -108,8 +108,8 @@ BOOST_AUTO_TEST_CASE(new_pressure_takes_what_had_grown) {
 BOOST_AUTO_TEST_CASE(half_means_half_of_what_other_limits_left) {
   ElasticPolicy policy(1600);
   BOOST_TEST(policy.Update(kSome, 0, 200) == 100);
-  BOOST_TEST(policy.Update(kSome, 250'000, 60) == 30);
-  BOOST_TEST(policy.Update(kNone, 5'250'000, 30) == 131);  // towards the whole cache
+  BOOST_TEST(policy.Update(kSome, 200'000, 60) == 30);
+  BOOST_TEST(policy.Update(kNone, 5'200'000, 30) == 131);  // towards the whole cache
 }
 
 BOOST_AUTO_TEST_CASE(the_smallest_cache_still_grows_back) {
