@@ -48,6 +48,14 @@ std::vector<uint8_t> Scales(int64_t count, float value) {
   return scales;
 }
 
+// Codes reach one further below zero than above, so their mean is not zero: with scales of one sign
+// every matrix would push every token the same way, and after a few of them all tokens would be
+// alike and choose the same experts.
+void FlipSigns(Random& random, std::span<uint8_t> scales) {
+  for (size_t i = 1; i < scales.size(); i += 2)
+    scales[i] ^= static_cast<uint8_t>(random.Next() >> 63 << 7);
+}
+
 // The largest code of a quantised format.
 float LargestCode(TrunkFormat format) {
   switch (format) {
@@ -155,6 +163,7 @@ Status Synthesizer::AddTensor(const std::string& name, const SyntheticTensor& te
     const int64_t rows = Elements(tensor) / tensor.shape.back();
     scales = Scales(rows * TrunkRowGroups(tensor.shape.back()),
                     tensor.spread / LargestCode(tensor.format));
+    FlipSigns(random_, scales);
   } else {
     for (int64_t i = 0; i < Elements(tensor); ++i) {
       const bool padding = tensor.zeros_from >= 0 && i >= tensor.zeros_from;

@@ -56,6 +56,33 @@ BOOST_AUTO_TEST_CASE(the_same_seed_gives_the_same_bytes) {
   }
 }
 
+// A matrix whose weights lean to one side makes all tokens alike after a few layers, and then they
+// all choose the same experts.
+BOOST_AUTO_TEST_CASE(quantised_weights_lean_to_no_side) {
+  TemporaryPath folder;
+  Progress progress;
+  Require(Synthesize(Small("mini"), folder.path(), progress));
+  const auto container = Require(Container::Open(folder.path(), IoMode::kBuffered));
+  int64_t matrices = 0;
+  for (const TrunkEntry& entry : container->manifest().trunk) {
+    if (entry.format != TrunkFormat::kQ4G) continue;
+    ++matrices;
+    std::vector<float> row(static_cast<size_t>(entry.shape[1]));
+    double sum = 0, squares = 0;
+    for (int64_t r = 0; r < entry.shape[0]; ++r) {
+      Require(container->ReadTrunkRow(entry, r, row));
+      for (const float weight : row) {
+        sum += weight;
+        squares += weight * weight;
+      }
+    }
+    const double count = static_cast<double>(entry.shape[0] * entry.shape[1]);
+    BOOST_TEST_CONTEXT(entry.name)
+    BOOST_TEST(std::abs(sum / count) < 0.03 * std::sqrt(squares / count));  // of one sign: 0.108
+  }
+  BOOST_TEST(matrices > 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_cut_keeps_the_width) {
   const SyntheticModel whole = Require(SyntheticModelNamed("k3"));
   const SyntheticModel cut = Require(CutDown(whole, 5, 20));
