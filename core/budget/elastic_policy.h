@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How much the expert cache may hold while memory is short: it gives back fast and takes again
-// slowly. Critical: everything, at once. Some: half of what it holds, five times a second while that
-// lasts. Tight: no more than now. None: a sixteenth more each second, from five seconds after the
-// last pressure on. Numbers in, a number out, the clock included; one thread.
+// slowly. Critical: everything, at once. Some: half of what it holds, five times a second while
+// that lasts. Tight: no more than now. None: a sixteenth more each second, from five seconds after
+// the last pressure on. Numbers in, a number out, the clock included; one thread.
 
 #ifndef WASTE_CORE_BUDGET_ELASTIC_POLICY_H_
 #define WASTE_CORE_BUDGET_ELASTIC_POLICY_H_

@@ -70,22 +70,22 @@ BOOST_AUTO_TEST_SUITE(elastic_model)
 
 BOOST_AUTO_TEST_CASE(pressure_changes_the_memory_and_not_the_text) {
   std::vector<float> calm, pressed;
-  Opened().Generate(200, calm);
+  Opened().Generate(120, calm);
 
   Opened opened(kQuick);
-  opened.Generate(40, pressed);
-  opened.Generate(40, pressed);
+  opened.Generate(24, pressed);
+  opened.Generate(24, pressed);
   const int64_t warm_misses = opened.used.misses;
   opened.knob->Set(PressureLevel::kCritical);
   BOOST_TEST(Eventually([&] { return opened.given_back() == opened.model->plan().cache_bytes; }));
-  opened.Generate(40, pressed);
+  opened.Generate(24, pressed);
   BOOST_TEST(opened.used.misses > 4 * (warm_misses + 1));
   BOOST_TEST(Eventually([&] {
     opened.knob->Set(PressureLevel::kNone);
     return opened.given_back() == 0;
   }));
-  opened.Generate(40, pressed);
-  opened.Generate(40, pressed);
+  opened.Generate(24, pressed);
+  opened.Generate(24, pressed);
   BOOST_TEST(opened.used.misses <= warm_misses + 1);
   BOOST_TEST((pressed == calm));
 }
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(the_cache_gives_back_within_a_second) {
 
 BOOST_AUTO_TEST_CASE(pressure_that_comes_and_goes_while_steps_run_changes_no_bit) {
   std::vector<float> calm, pressed;
-  Opened().Generate(200, calm);
+  Opened().Generate(120, calm);
   Opened opened(kQuick);
   std::atomic<bool> done{false};
   std::thread shaking([&] {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(pressure_that_comes_and_goes_while_steps_run_changes_no_bit
       std::this_thread::sleep_for(std::chrono::microseconds(300 + 100 * (i % 7)));
     }
   });
-  opened.Generate(200, pressed);
+  opened.Generate(120, pressed);
   done = true;
   shaking.join();
   BOOST_TEST((pressed == calm));
