@@ -71,6 +71,14 @@ Result<std::vector<uint8_t>> ReadOptionalFile(const std::string& path, int64_t m
   return ReadWholeFile(path, max_bytes);
 }
 
+// Reads once more what could not be read or was found damaged: after a drive's or a bus's reset, or
+// when bytes were hurt on their way, that helps; damage on the medium comes back.
+template <typename Attempt>
+Status TryTwice(const Attempt& attempt) {
+  Status status = attempt();
+  return status.ok() ? status : attempt();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Container>> Container::Open(const std::string& folder, IoMode mode,
@@ -140,7 +148,9 @@ Status Container::ReadTrunk(const TrunkEntry& entry, std::span<uint8_t> out) con
 Status Container::ReadTrunkPart(const TrunkEntry& entry, int64_t from,
                                 std::span<uint8_t> out) const {
   WASTE_CHECK(from >= 0 && from + static_cast<int64_t>(out.size()) <= entry.bytes);
-  return trunk_->ReadAt(entry.offset + from, out);
+  const Status read = TryTwice([&] { return trunk_->ReadAt(entry.offset + from, out); });
+  if (read.ok()) return read;
+  return Failure(read.code(), "trunk tensor ", Quote(entry.name), ": ", read.message());
 }
 
 int64_t Container::TrunkRowScratch(const TrunkEntry& entry) {
@@ -232,6 +242,11 @@ Status Container::CheckExpert(int32_t layer, int32_t expert) const {
 Status Container::ReadRecord(int32_t layer, int32_t expert, std::span<uint8_t> out,
                              bool verify) const {
   WASTE_TRY(CheckExpert(layer, expert));
+  return TryTwice([&] { return ReadRecordOnce(layer, expert, out, verify); });
+}
+
+Status Container::ReadRecordOnce(int32_t layer, int32_t expert, std::span<uint8_t> out,
+                                 bool verify) const {
   const int64_t size = manifest_.layers.at(layer).record_bytes();
   WASTE_CHECK(static_cast<int64_t>(out.size()) >= size);
   const std::span<uint8_t> record = out.first(size);

@@ -9,7 +9,6 @@
 #define WASTE_CORE_CONTAINER_CONTAINER_H_
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,10 +33,6 @@ struct ExpertRecord {
   ExpertMatrix down;  // [outer, inner]
 };
 
-// Opens files for a container: tests put fakes here.
-using FileOpener =
-    std::function<Result<std::unique_ptr<File>>(const std::string& path, IoMode mode)>;
-
 class Container {
  public:
   // Errors: kIo (no such folder or file, named), and those of ParseManifest, all naming the file
@@ -55,7 +50,10 @@ class Container {
   const std::vector<SpecialToken>& specials() const { return specials_; }      // sorted by id
   const std::optional<nlohmann::ordered_json>& chat() const { return chat_; }  // chat.json
 
-  // Reads a tensor's payload and scales (entry.bytes) into `out`, from its offset on.
+  // What cannot be read, or is found damaged, is read once more before that is an error.
+
+  // Reads a tensor's payload and scales (entry.bytes) into `out`, from its offset on. Errors name
+  // the tensor: kIo, kCorrupt.
   Status ReadTrunk(const TrunkEntry& entry, std::span<uint8_t> out) const;
   // The part of them that starts `from` bytes after the tensor's offset.
   Status ReadTrunkPart(const TrunkEntry& entry, int64_t from, std::span<uint8_t> out) const;
@@ -88,6 +86,7 @@ class Container {
 
   Status OpenFiles(IoMode mode, const FileOpener& open);
   Status ReadSideFiles();
+  Status ReadRecordOnce(int32_t layer, int32_t expert, std::span<uint8_t> out, bool verify) const;
   Result<ExpertHeader> ParseHeader(int32_t layer, int32_t expert,
                                    std::span<const uint8_t> record) const;
 

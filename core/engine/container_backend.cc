@@ -248,7 +248,7 @@ Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
 Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOptions& options) {
   WASTE_TRY(CheckOptions(options));
   PreparedContainer prepared;
-  WASTE_ASSIGN(prepared.container, Container::Open(path, options.io));
+  WASTE_ASSIGN(prepared.container, Container::Open(path, options.io, options.open_file));
   WASTE_ASSIGN(prepared.config, ParseModelConfig(prepared.container->manifest(),
                                                  prepared.container->chat().has_value()));
   const ModelConfig& config = prepared.config;

@@ -31,6 +31,7 @@ struct OpenOptions {
   Isa isa = Isa::kBest;
   std::function<std::unique_ptr<MemoryPressure>()> pressure = SystemMemoryPressure;
   ElasticPace pace = {};
+  FileOpener open_file = OpenFile;  // of trunk, codebooks and banks: tests put faults there
 };
 
 }  // namespace waste

@@ -9,6 +9,7 @@
 #define WASTE_CORE_OS_FILE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,6 +39,10 @@ class File {
 // Opens for reading. kDirect and kAuto try direct I/O on one real 4,096-byte read and fall back to
 // buffered reads (direct() tells). Errors: kIo, with the system's reason.
 Result<std::unique_ptr<File>> OpenFile(const std::string& path, IoMode mode);
+
+// OpenFile, or what tests put in its place.
+using FileOpener =
+    std::function<Result<std::unique_ptr<File>>(const std::string& path, IoMode mode)>;
 
 // A whole small file. Errors: kIo; kFormat if it is larger than `max_bytes`.
 Result<std::vector<uint8_t>> ReadWholeFile(const std::string& path, int64_t max_bytes);

@@ -9,19 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/aligned_buffer.h"
-#include "base/check.h"
 #include "os/file.h"
 #include "os/system_error.h"
+#include "os/whole_read.h"
 
 namespace waste {
 namespace {
-
-constexpr int64_t kBlock = 4096;                // of direct reads: offset, size and address
-constexpr int64_t kReadMax = int64_t{1} << 30;  // one call; systems refuse more than 2 GiB
 
 class Descriptor {
  public:
@@ -40,22 +36,10 @@ class Descriptor {
   int number_;
 };
 
-// A whole range, or as much of it as there is: bytes read, or -errno.
-int64_t ReadFully(int descriptor, int64_t offset, std::span<uint8_t> out, bool direct) {
-  const int64_t size = static_cast<int64_t>(out.size());
-  int64_t done = 0;
-  while (done < size) {
-    const size_t wanted = static_cast<size_t>(std::min(size - done, kReadMax));
-    const ssize_t got = pread(descriptor, out.data() + done, wanted, offset + done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return -int64_t{errno};
-    if (got == 0) break;
-    // A direct read goes on at a block, reading the rest of a short one again.
-    const int64_t used = direct && done + got < size ? got / kBlock * kBlock : got;
-    if (used == 0) break;
-    done += used;
-  }
-  return done;
+int64_t ReadSomeOf(int descriptor, int64_t offset, std::span<uint8_t> out) {
+  const ssize_t got = pread(descriptor, out.data(), out.size(), offset);
+  if (got >= 0) return got;
+  return errno == EINTR ? kReadInterrupted : -int64_t{errno};
 }
 
 class PosixFile : public File {
@@ -68,21 +52,14 @@ class PosixFile : public File {
         drop_(drop) {}
 
   Status ReadAt(int64_t offset, std::span<uint8_t> out) const override {
-    const int64_t wanted = static_cast<int64_t>(out.size());
-    if (offset < 0 || offset > size_ || wanted > size_ - offset)
-      return Failure(Code::kCorrupt, path_, ": ", wanted, " bytes at ", offset,
-                     " are not all in its ", size_, " bytes");
-    WASTE_CHECK(!direct_ || (offset % kBlock == 0 && wanted % kBlock == 0 &&
-                             reinterpret_cast<uintptr_t>(out.data()) % kBlock == 0));
-    const int64_t got = ReadFully(descriptor_.number(), offset, out, direct_);
-    if (got < 0)
-      return Failure(Code::kIo, path_, ": cannot read ", wanted, " bytes at ", offset, ": ",
-                     SystemErrorText(static_cast<int>(-got)));
-    if (got < wanted)
-      return Failure(Code::kCorrupt, path_, ": had ", size_, " bytes when opened and now ends at ",
-                     offset + got, ", inside ", wanted, " bytes at ", offset);
+    WASTE_TRY(
+        ReadWhole(path_, size_, direct_, offset, out, [this](int64_t at, std::span<uint8_t> part) {
+          return ReadSomeOf(descriptor_.number(), at, part);
+        }));
 #ifdef POSIX_FADV_DONTNEED
-    if (drop_) posix_fadvise(descriptor_.number(), offset, wanted, POSIX_FADV_DONTNEED);
+    if (drop_)
+      posix_fadvise(descriptor_.number(), offset, static_cast<off_t>(out.size()),
+                    POSIX_FADV_DONTNEED);
 #endif
     return Status();
   }
@@ -119,8 +96,11 @@ Descriptor OpenDirect(const std::string& path) {
   Descriptor descriptor(-1);
 #endif
   if (descriptor.number() < 0) return descriptor;
-  auto block = AlignedBuffer::Allocate(kBlock);
-  if (!block.ok() || ReadFully(descriptor.number(), 0, block->bytes(), true) != kBlock)
+  const auto read = [&](int64_t at, std::span<uint8_t> part) {
+    return ReadSomeOf(descriptor.number(), at, part);
+  };
+  auto block = AlignedBuffer::Allocate(kDirectBlock);
+  if (!block.ok() || ReadAvailable(0, block->bytes(), true, read) != kDirectBlock)
     return Descriptor(-1);
   return descriptor;
 }
@@ -136,7 +116,7 @@ Result<std::unique_ptr<File>> OpenFile(const std::string& path, IoMode mode) {
   const int64_t size = info.st_size;
   bool direct = false;
   // The last bytes of a file that is no multiple of a block could not be asked for directly.
-  const bool try_direct = mode != IoMode::kBuffered && size > 0 && size % kBlock == 0;
+  const bool try_direct = mode != IoMode::kBuffered && size > 0 && size % kDirectBlock == 0;
   if (try_direct) {
     Descriptor other = OpenDirect(path);
     struct stat same;

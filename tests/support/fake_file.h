@@ -12,7 +12,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +25,7 @@
 #include "base/status.h"
 #include "container/container.h"
 #include "os/file.h"
+#include "os/whole_read.h"
 
 namespace waste {
 
@@ -34,17 +34,46 @@ struct FileFaults {
 
   std::atomic<int64_t> reads{0};             // begun so far; the first one is number 0
   std::atomic<int64_t> fail_read{kNever};    // this read fails with kIo
+  std::atomic<int64_t> fail_count{1};        // and so many in all, from that one on
   std::atomic<int64_t> fail_from{kNever};    // so do this one and all later ones
   std::atomic<uint64_t> seed{0};             // picks which reads fail by chance
   std::atomic<int32_t> failures_of_1000{0};  // how many do
   std::atomic<int64_t> end{kNever};          // bytes from here on went after the file was opened
   std::atomic<int64_t> flipped_bit{kNever};  // bit 8 * offset + n reads as its opposite
   std::atomic<int64_t> delay_us{0};          // each read takes at least this long
+  std::atomic<int64_t> delay_more_us{0};     // and, by chance, up to this much longer
+
+  // Bit 8 * n + m of what a read gives, counted round, is its opposite, in this read and in later
+  // ones.
+  std::atomic<int64_t> read_bit{0};
+  std::atomic<int64_t> flip_read{kNever};
+  std::atomic<int64_t> flip_from{kNever};
+
+  // System calls give at most this much, and as often as not only say that a signal came.
+  std::atomic<int64_t> most_bytes{kNever};
+  std::atomic<bool> interrupted{false};
 
   bool Fails(int64_t read) const {
-    if (read == fail_read || read >= fail_from) return true;
+    if (read >= fail_from || (read >= fail_read && read - fail_read < fail_count)) return true;
     return Mix(seed + static_cast<uint64_t>(read)) % 1000 <
            static_cast<uint64_t>(failures_of_1000.load());
+  }
+  bool Flips(int64_t read) const { return read == flip_read || read >= flip_from; }
+  std::chrono::microseconds Delay(int64_t read) const {
+    const int64_t more = delay_more_us;
+    if (more == 0) return std::chrono::microseconds(delay_us);
+    const uint64_t chance = Mix(seed + static_cast<uint64_t>(read)) >> 1;
+    return std::chrono::microseconds(delay_us + static_cast<int64_t>(chance) % more);
+  }
+  // All is well from now on.
+  void Heal() {
+    for (auto* never :
+         {&fail_read, &fail_from, &end, &flipped_bit, &flip_read, &flip_from, &most_bytes})
+      *never = kNever;
+    for (auto* none : {&delay_us, &delay_more_us}) *none = 0;
+    fail_count = 1;
+    failures_of_1000 = 0;
+    interrupted = false;
   }
 
  private:
@@ -66,20 +95,20 @@ class FakeFile : public File {
 
   Status ReadAt(int64_t offset, std::span<uint8_t> out) const override {
     const int64_t read = faults_->reads++;
-    if (const int64_t delay = faults_->delay_us; delay > 0)
-      std::this_thread::sleep_for(std::chrono::microseconds(delay));
+    if (const auto delay = faults_->Delay(read); delay.count() > 0)
+      std::this_thread::sleep_for(delay);
     const int64_t wanted = static_cast<int64_t>(out.size());
     if (faults_->Fails(read))
       return Failure(Code::kIo, path_, ": cannot read ", wanted, " bytes at ", offset,
                      ": read number ", read, " fails");
-    const int64_t end = std::min(size(), faults_->end.load());
-    if (offset < 0 || offset > end || wanted > end - offset)
-      return Failure(Code::kCorrupt, path_, ": ", wanted, " bytes at ", offset,
-                     " are not all in its ", end, " bytes");
-    if (wanted > 0) std::memcpy(out.data(), bytes_.data() + offset, out.size());
+    int64_t calls = read;
+    WASTE_TRY(
+        ReadWhole(path_, size(), direct_, offset, out, [&](int64_t at, std::span<uint8_t> part) {
+          return faults_->interrupted && ++calls % 2 == 0 ? kReadInterrupted : CopySome(at, part);
+        }));
+    if (faults_->Flips(read)) Flip(faults_->read_bit, out);
     const int64_t flipped = faults_->flipped_bit;
-    if (flipped / 8 >= offset && flipped / 8 < offset + wanted)
-      out[flipped / 8 - offset] ^= static_cast<uint8_t>(1u << flipped % 8);
+    if (flipped / 8 >= offset && flipped / 8 < offset + wanted) Flip(flipped - 8 * offset, out);
     return Status();
   }
 
@@ -88,6 +117,19 @@ class FakeFile : public File {
   bool direct() const override { return direct_; }
 
  private:
+  static void Flip(int64_t bit, std::span<uint8_t> out) {
+    out[static_cast<size_t>(bit / 8) % out.size()] ^= static_cast<uint8_t>(1u << bit % 8);
+  }
+
+  // What one system call gives.
+  int64_t CopySome(int64_t offset, std::span<uint8_t> out) const {
+    const int64_t end = std::min(size(), faults_->end.load());
+    const int64_t left = std::max(end - offset, int64_t{0});
+    const int64_t count = std::min({static_cast<int64_t>(out.size()), left, +faults_->most_bytes});
+    std::copy_n(bytes_.begin() + offset, count, out.begin());
+    return count;
+  }
+
   std::string path_;
   std::vector<uint8_t> bytes_;
   std::shared_ptr<FileFaults> faults_;

@@ -139,6 +139,7 @@ BOOST_AUTO_TEST_CASE(a_fetch_that_ends_early_takes_guesses_with_it) {
   const auto cache = CacheAhead(6, 3, 3);
   for (int round = 0; round < 10; ++round) {
     faults[0]->fail_read = faults[0]->reads + 1;
+    faults[0]->fail_count = 2;  // the second try too
     bool first = true;
     const Status status = cache->Fetch(1, Experts{2, 3, 4}, kNoStop, [&](const auto&) {
       if (std::exchange(first, false)) cache->Expect(2, Experts{1, 2, 3});
@@ -227,6 +228,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_filled_while_somebody_fetches_or_a_moment_later)
 
 BOOST_AUTO_TEST_CASE(a_fill_that_fails_is_left_out) {
   faults[1]->fail_read = 3;
+  faults[1]->fail_count = 2;  // the second try too
   const auto cache = CacheAhead(24, 2, 2);
   FillUntilIdle(*cache);
   BOOST_TEST(cache->counters().filled == 23);
