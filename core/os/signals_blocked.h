@@ -7,11 +7,26 @@
 #ifndef WASTE_CORE_OS_SIGNALS_BLOCKED_H_
 #define WASTE_CORE_OS_SIGNALS_BLOCKED_H_
 
+#if !defined(_WIN32)
 #include <signal.h>
 
 #include <initializer_list>
+#endif
 
 namespace waste {
+
+#if defined(_WIN32)
+
+// There a signal is a thread of its own, or the fault of the thread that it comes to.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {}
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() {}
+};
+
+#else
 
 class SignalsBlocked {
  public:
@@ -29,6 +44,8 @@ class SignalsBlocked {
  private:
   sigset_t before_;
 };
+
+#endif
 
 }  // namespace waste
 

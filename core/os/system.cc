@@ -2,9 +2,11 @@
 
 #include "os/system.h"
 
+#if !defined(_WIN32)  // system_windows.cc
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -26,6 +28,9 @@
 #endif
 
 namespace waste {
+
+#if !defined(_WIN32)
+
 namespace {
 
 #if defined(__linux__)
@@ -60,9 +65,11 @@ int64_t AvailableBytes() {
 int64_t AvailableBytes() {
   vm_statistics64_data_t statistics;
   mach_msg_type_number_t count = HOST_VM_INFO64_COUNT;
-  if (host_statistics64(mach_host_self(), HOST_VM_INFO64,
-                        reinterpret_cast<host_info64_t>(&statistics), &count) != KERN_SUCCESS)
-    return 0;
+  const mach_port_t host = mach_host_self();  // a reference more at each call
+  const kern_return_t result =
+      host_statistics64(host, HOST_VM_INFO64, reinterpret_cast<host_info64_t>(&statistics), &count);
+  mach_port_deallocate(mach_task_self(), host);
+  if (result != KERN_SUCCESS) return 0;
   return (int64_t{statistics.free_count} + statistics.inactive_count) * sysconf(_SC_PAGESIZE);
 }
 
@@ -114,6 +121,8 @@ void DiscardPages(std::span<uint8_t> bytes) {
   madvise(pages, end - first, MADV_FREE_REUSABLE);
 #endif
 }
+
+#endif  // !_WIN32
 
 int64_t MonotonicMicros() {
   return std::chrono::duration_cast<std::chrono::microseconds>(

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The system's reasons as text, for messages: what was tried, on which path, and what the system
-// said, in one form everywhere. The caller passes the errno value it saw, since anything done in
+// said, in one form everywhere. The caller passes the number it saw (errno,
+// on Windows GetLastError), since anything done in
 // between may change it. Any thread: strerror's shared buffer is not used.
 
 #ifndef WASTE_CORE_OS_SYSTEM_ERROR_H_
@@ -14,7 +15,7 @@
 
 namespace waste {
 
-// What errno value `error` means, in the system's words.
+// What the number `error` means, in the system's words.
 std::string SystemErrorText(int error);
 
 // kIo: "cannot WHAT PATH: REASON".

@@ -6,9 +6,9 @@
 #ifndef WASTE_TESTS_SUPPORT_TEMPORARY_FOLDER_H_
 #define WASTE_TESTS_SUPPORT_TEMPORARY_FOLDER_H_
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -17,9 +17,12 @@ namespace waste {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder()
-      : path_((std::filesystem::temp_directory_path() / "waste-test-XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary folder " + path_);
+  TemporaryFolder() {
+    std::random_device random;
+    const std::string name = "waste-test-" + std::to_string(random()) + std::to_string(random());
+    path_ = (std::filesystem::temp_directory_path() / name).string();
+    if (!std::filesystem::create_directory(path_))  // nobody else's
+      throw std::runtime_error("no temporary folder " + path_);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
