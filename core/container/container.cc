@@ -85,6 +85,7 @@ Result<std::unique_ptr<Container>> Container::Open(const std::string& folder, Io
                                                    const FileOpener& open) {
   Container container;
   container.folder_ = folder;
+  container.mode_ = mode;
   WASTE_ASSIGN(container.manifest_, ReadManifest(folder));
   WASTE_TRY(container.OpenFiles(mode, open));
   WASTE_TRY(container.ReadSideFiles());
@@ -151,6 +152,10 @@ Status Container::ReadTrunkPart(const TrunkEntry& entry, int64_t from,
   const Status read = TryTwice([&] { return trunk_->ReadAt(entry.offset + from, out); });
   if (read.ok()) return read;
   return Failure(read.code(), "trunk tensor ", Quote(entry.name), ": ", read.message());
+}
+
+void Container::ForgetTrunkPart(const TrunkEntry& entry, int64_t from, int64_t size) const {
+  if (mode_ != IoMode::kBuffered) trunk_->Forget(entry.offset + from, size);
 }
 
 int64_t Container::TrunkRowScratch(const TrunkEntry& entry) {

@@ -57,6 +57,9 @@ class Container {
   Status ReadTrunk(const TrunkEntry& entry, std::span<uint8_t> out) const;
   // The part of them that starts `from` bytes after the tensor's offset.
   Status ReadTrunkPart(const TrunkEntry& entry, int64_t from, std::span<uint8_t> out) const;
+  // Tells the page cache that this part is kept in memory now, unless the container was opened for
+  // buffered reads: then the cache is wanted, and the next open reads from it.
+  void ForgetTrunkPart(const TrunkEntry& entry, int64_t from, int64_t size) const;
   // One row of a tensor, decoded: out is [columns]. `scratch` holds TrunkRowScratch(entry) bytes;
   // the form without it allocates. Errors: kArgument (there is no such row), kIo.
   Status ReadTrunkRow(const TrunkEntry& entry, int64_t row, std::span<uint8_t> scratch,
@@ -91,6 +94,7 @@ class Container {
                                    std::span<const uint8_t> record) const;
 
   std::string folder_;
+  IoMode mode_ = IoMode::kAuto;
   Manifest manifest_;
   ExpertLayout layout_;
   std::unique_ptr<File> trunk_;

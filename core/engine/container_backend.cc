@@ -231,7 +231,7 @@ Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
   WASTE_ASSIGN(const Kernels* kernels, KernelsFor(options.isa));
   WASTE_ASSIGN(text_, LoadText(container(), config()));
   WASTE_ASSIGN(pool_, ThreadPool::Create(prepared_.threads));
-  WASTE_ASSIGN(weights_, Weights::Load(container(), config(), progress));
+  WASTE_ASSIGN(weights_, Weights::Load(container(), config(), progress, pool_.get()));
   if (plan().slot_count > 0) {
     WASTE_ASSIGN(streamer_, ExpertStreamer::Create(container(), plan(), config().moe.top_k, options,
                                                    progress));

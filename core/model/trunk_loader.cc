@@ -3,12 +3,18 @@
 #include "model/trunk_loader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <iterator>
+#include <mutex>
+#include <utility>
 
 #include "base/checked.h"
 
 namespace waste {
 namespace {
+
+constexpr int64_t kPieceBytes = int64_t{4} << 20;  // what a cancel waits for, and a thread reads
 
 // Bytes of payload and scales, or nothing if they would not fit a number.
 std::optional<int64_t> PayloadBytes(const TrunkEntry& entry) {
@@ -70,7 +76,7 @@ const TrunkEntry* TrunkLoader::Entry(const std::string& name, int64_t rows, int6
 TrunkMatrix TrunkLoader::Matrix(const std::string& name, int64_t rows, int64_t columns) {
   const TrunkEntry* entry = Entry(name, rows, columns);
   if (entry == nullptr) return {};
-  return Read(*entry, arena_.Bytes(entry->bytes));
+  return Place(*entry, arena_.Bytes(entry->bytes), matrices_);
 }
 
 TrunkMatrix TrunkLoader::Staged(const std::string& name, int64_t rows, int64_t columns) {
@@ -97,28 +103,64 @@ float* TrunkLoader::PaddedVector(const std::string& name, int64_t count) {
   return nullptr;
 }
 
-TrunkMatrix TrunkLoader::Read(const TrunkEntry& entry, uint8_t* to) {
+TrunkMatrix TrunkLoader::Place(const TrunkEntry& entry, uint8_t* to, std::vector<Piece>& pieces) {
   TrunkMatrix matrix{.format = entry.format, .rows = entry.rows(), .columns = entry.columns()};
   file_bytes_ += entry.bytes;
   if (!reading()) return matrix;
-  if (Status cancelled = progress_->CheckCancelled(); !cancelled.ok()) {
-    Fail(std::move(cancelled));
-    return {};
+  for (int64_t from = 0; from < entry.bytes; from += kPieceBytes) {
+    const int64_t size = std::min(kPieceBytes, entry.bytes - from);
+    pieces.push_back({&entry, from, {to + from, static_cast<size_t>(size)}});
   }
-  if (Status read = container_.ReadTrunk(entry, {to, static_cast<size_t>(entry.bytes)});
-      !read.ok()) {
-    Fail(std::move(read));
-    return {};
-  }
-  progress_->Add(entry.bytes);
   matrix.payload = to;
   if (IsQuantised(entry.format)) matrix.scales = to + (entry.scale_offset - entry.offset);
   return matrix;
 }
 
+Status TrunkLoader::ReadPiece(const Piece& piece) {
+  const int64_t size = std::ssize(piece.to);
+  WASTE_TRY(progress_->CheckCancelled());
+  WASTE_TRY(container_.ReadTrunkPart(*piece.entry, piece.from, piece.to));
+  container_.ForgetTrunkPart(*piece.entry, piece.from, size);
+  progress_->Add(size);
+  return Status();
+}
+
 TrunkMatrix TrunkLoader::Stage(const TrunkEntry& entry) {
   staging_bytes_ = std::max(staging_bytes_, entry.bytes);
-  return Read(entry, staging_);
+  std::vector<Piece> pieces;
+  const TrunkMatrix matrix = Place(entry, staging_, pieces);
+  for (const Piece& piece : pieces) {
+    Status read = ReadPiece(piece);
+    if (read.ok()) continue;
+    Fail(std::move(read));
+    return {};
+  }
+  return matrix;
+}
+
+// A thread takes the next piece of the file, so that together they read it from front to back. The
+// failure that is told is the first of those met.
+void TrunkLoader::ReadMatrices(ThreadPool* pool) {
+  if (!reading()) return;
+  std::sort(matrices_.begin(), matrices_.end(), [](const Piece& a, const Piece& b) {
+    return a.entry->offset + a.from < b.entry->offset + b.from;
+  });
+  std::mutex mutex;
+  std::atomic<bool> failed{false};
+  const auto read = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end && !failed; ++i) {
+      Status status = ReadPiece(matrices_[static_cast<size_t>(i)]);
+      if (status.ok()) continue;
+      const std::lock_guard<std::mutex> lock(mutex);
+      failed = true;
+      Fail(std::move(status));
+    }
+  };
+  const int64_t count = std::ssize(matrices_);
+  if (pool != nullptr)
+    pool->Run(count, 1, read);
+  else
+    read(0, count);
 }
 
 // All values of the tensor, of which the first `checked` must be finite.

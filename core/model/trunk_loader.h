@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Brings trunk tensors into one buffer, each checked against the shape that the model needs of it.
-// Used twice with the same calls: without a buffer it checks and counts, with one it reads. The
-// first error stays, and everything after it does nothing. One thread; Weights is its only user.
+// Used twice with the same calls: without a buffer it checks and counts, with one it reads. What is
+// kept packed is only given its place at first, and read in the end by many threads at once. The
+// first error stays, and everything after it does nothing. One thread calls; Weights is its only
+// user.
 
 #ifndef WASTE_CORE_MODEL_TRUNK_LOADER_H_
 #define WASTE_CORE_MODEL_TRUNK_LOADER_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/progress.h"
 #include "base/status.h"
 #include "container/container.h"
 #include "model/arena.h"
+#include "parallel/thread_pool.h"
 
 namespace waste {
 
@@ -35,7 +40,7 @@ class TrunkLoader {
   }
   // The tensor's entry if it is there and [rows, columns], else null and an error.
   const TrunkEntry* Entry(const std::string& name, int64_t rows, int64_t columns);
-  // Kept packed, as it lies on disk.
+  // Kept packed, as it lies on disk. Holds what it should after ReadMatrices.
   TrunkMatrix Matrix(const std::string& name, int64_t rows, int64_t columns);
   // Only passing through, until the next call: for what is derived from it.
   TrunkMatrix Staged(const std::string& name, int64_t rows, int64_t columns);
@@ -46,6 +51,9 @@ class TrunkLoader {
   // f32 memory for what is derived.
   float* Floats(int64_t count) { return arena_.Floats(count); }
 
+  // Reads all matrices asked for, in pieces, with the threads of `pool` (null: this one).
+  void ReadMatrices(ThreadPool* pool);
+
   // Whether memory is there to be filled.
   bool reading() const { return progress_ != nullptr && status_.ok(); }
   void Fail(Status status) {
@@ -54,8 +62,16 @@ class TrunkLoader {
 
  private:
   const TrunkEntry* Find(const std::string& name);
-  // The entry's bytes at `to`, null while counting.
-  TrunkMatrix Read(const TrunkEntry& entry, uint8_t* to);
+  // A part of a tensor and where it goes.
+  struct Piece {
+    const TrunkEntry* entry;
+    int64_t from;
+    std::span<uint8_t> to;
+  };
+
+  // The entry's bytes at `to`, null while counting; `pieces` get what is to be read for that.
+  TrunkMatrix Place(const TrunkEntry& entry, uint8_t* to, std::vector<Piece>& pieces);
+  Status ReadPiece(const Piece& piece);
   TrunkMatrix Stage(const TrunkEntry& entry);
   float* Values(const TrunkEntry& entry, int64_t checked);
 
@@ -64,6 +80,7 @@ class TrunkLoader {
   uint8_t* staging_ = nullptr;
   int64_t staging_bytes_ = 0;
   int64_t file_bytes_ = 0;
+  std::vector<Piece> matrices_;
   Progress* progress_ = nullptr;  // null while counting
   Status status_;
 };

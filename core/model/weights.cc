@@ -172,7 +172,8 @@ Result<int64_t> Weights::Measure(const Container& container, const ModelConfig& 
 }
 
 Result<std::unique_ptr<Weights>> Weights::Load(const Container& container,
-                                               const ModelConfig& config, Progress& progress) {
+                                               const ModelConfig& config, Progress& progress,
+                                               ThreadPool* pool) {
   Weights unused;
   TrunkLoader counter(container);
   LoadAll(counter, config, unused);
@@ -183,6 +184,7 @@ Result<std::unique_ptr<Weights>> Weights::Load(const Container& container,
   WASTE_ASSIGN(weights->memory_, AlignedBuffer::Allocate(TotalBytes(counter)));
   TrunkLoader loader(container, weights->memory_.data(), counter.staging_bytes(), progress);
   LoadAll(loader, config, *weights);
+  loader.ReadMatrices(pool);
   WASTE_TRY(loader.status());
   return weights;
 }

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "container/container.h"
 #include "model/config.h"
+#include "parallel/thread_pool.h"
 #include "quant/trunk_format.h"
 
 namespace waste {
@@ -75,9 +76,11 @@ class Weights {
   // Bytes that Load will hold, and a check that every tensor is there with its shape and format.
   // Errors name the tensor: kCorrupt, kUnsupported.
   static Result<int64_t> Measure(const Container& container, const ModelConfig& config);
-  // Progress counts bytes read. Errors also: kIo, kNoMemory, kCancelled.
+  // Progress counts bytes read. Matrices are read by all threads of `pool`, or by this one if it is
+  // null. Errors also: kIo, kNoMemory, kCancelled.
   static Result<std::unique_ptr<Weights>> Load(const Container& container,
-                                               const ModelConfig& config, Progress& progress);
+                                               const ModelConfig& config, Progress& progress,
+                                               ThreadPool* pool = nullptr);
 
   std::vector<LayerWeights> layers;
   const TrunkEntry* embedding = nullptr;  // [vocab, hidden], on disk; owned by the container

@@ -34,6 +34,8 @@ class File {
   // Whether reads bypass the page cache, as probed by one real read when it was opened. Then
   // offset, size and address of every read must be multiples of 4096.
   virtual bool direct() const { return false; }
+  // Lets the page cache drop a range that was read and is kept elsewhere. Only a hint.
+  virtual void Forget(int64_t /*offset*/, int64_t /*size*/) const {}
 };
 
 // Opens for reading. kDirect and kAuto try direct I/O on one real 4,096-byte read and fall back to

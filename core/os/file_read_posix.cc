@@ -56,17 +56,18 @@ class PosixFile : public File {
         ReadWhole(path_, size_, direct_, offset, out, [this](int64_t at, std::span<uint8_t> part) {
           return ReadSomeOf(descriptor_.number(), at, part);
         }));
-#ifdef POSIX_FADV_DONTNEED
-    if (drop_)
-      posix_fadvise(descriptor_.number(), offset, static_cast<off_t>(out.size()),
-                    POSIX_FADV_DONTNEED);
-#endif
+    if (drop_) Forget(offset, static_cast<int64_t>(out.size()));
     return Status();
   }
 
   int64_t size() const override { return size_; }
   const std::string& path() const override { return path_; }
   bool direct() const override { return direct_; }
+  void Forget([[maybe_unused]] int64_t offset, [[maybe_unused]] int64_t size) const override {
+#ifdef POSIX_FADV_DONTNEED
+    posix_fadvise(descriptor_.number(), offset, size, POSIX_FADV_DONTNEED);
+#endif
+  }
 
  private:
   const std::string path_;

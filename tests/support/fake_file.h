@@ -41,6 +41,7 @@ struct FileFaults {
   std::atomic<int64_t> end{kNever};          // bytes from here on went after the file was opened
   std::atomic<int64_t> flipped_bit{kNever};  // bit 8 * offset + n reads as its opposite
   std::atomic<int64_t> delay_us{0};          // each read takes at least this long
+  std::atomic<int64_t> forgotten{0};         // bytes that the page cache was told to drop
   std::atomic<int64_t> delay_more_us{0};     // and, by chance, up to this much longer
 
   // Bit 8 * n + m of what a read gives, counted round, is its opposite, in this read and in later
@@ -115,6 +116,7 @@ class FakeFile : public File {
   int64_t size() const override { return static_cast<int64_t>(bytes_.size()); }
   const std::string& path() const override { return path_; }
   bool direct() const override { return direct_; }
+  void Forget(int64_t /*offset*/, int64_t size) const override { faults_->forgotten += size; }
 
  private:
   static void Flip(int64_t bit, std::span<uint8_t> out) {
