@@ -28,7 +28,8 @@ MemoryPlan PlanMemory(const ModelSizes& sizes, const MemoryRequest& request) {
   plan.state_bytes = sizes.state_bytes;
   plan.scratch_bytes = sizes.scratch_bytes;
   plan.staging_bytes = staging_slots * sizes.record_bytes;
-  plan.usable_bytes = request.usable_bytes;
+  plan.reserved_bytes = request.reserved_bytes;
+  plan.usable_bytes = std::max<int64_t>(request.usable_bytes - request.reserved_bytes, 0);
   plan.floor_bytes = plan.trunk_bytes + plan.state_bytes + plan.scratch_bytes + plan.staging_bytes;
   plan.recommended_bytes =
       plan.floor_bytes + std::min(kWorkingSets * working_set, cacheable) * sizes.record_bytes;

@@ -25,8 +25,9 @@ struct ModelSizes {
 };
 
 struct MemoryRequest {
-  int64_t budget_bytes = 0;  // 0: automatic
-  int64_t usable_bytes = 0;  // RAM that this process may use
+  int64_t budget_bytes = 0;    // 0: automatic
+  int64_t usable_bytes = 0;    // RAM that this process may use
+  int64_t reserved_bytes = 0;  // of it, what other models were promised and have not touched yet
 };
 
 struct MemoryPlan {
@@ -37,11 +38,15 @@ struct MemoryPlan {
   int64_t scratch_bytes = 0;
   int64_t staging_bytes = 0;
   int64_t cache_bytes = 0;
-  int64_t usable_bytes = 0;
+  int64_t usable_bytes = 0;  // without what is reserved
+  int64_t reserved_bytes = 0;
   int64_t budget_bytes = 0;
   int64_t limit_bytes = 0;  // what sessions may be charged up to; above budget only if automatic
   int64_t slot_count = 0;   // experts in memory: staging and cache
   bool fits = false;
+
+  // What opening allocates, one session included.
+  int64_t allocated_bytes() const { return floor_bytes + cache_bytes; }
 };
 
 // Automatic: floor and two working sets (the experts of one token), the whole bank if that fits,

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "budget/memory_plan.h"
 #include "chat/chat_format.h"
+#include "os/reservation.h"
 #include "os/system.h"
 #include "tokenizer/tokenizer.h"
 
@@ -107,6 +108,11 @@ class Backend {
   // How many bytes of experts may be kept beyond staging; gives memory back at once, or when the
   // experts that a running Step uses are free. Any thread.
   virtual void LimitCache(int64_t bytes) = 0;
+};
+
+struct OpenedBackend {
+  Reservation reservation;  // of its memory, which goes first
+  std::unique_ptr<Backend> backend;
 };
 
 }  // namespace waste

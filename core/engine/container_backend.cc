@@ -8,6 +8,7 @@
 
 #include "container/verify.h"
 #include "engine/expert_streamer.h"
+#include "engine/memory_grant.h"
 #include "kernels/kernels.h"
 #include "model/forward.h"
 #include "model/state.h"
@@ -83,7 +84,8 @@ Status CheckPlan(const MemoryPlan& plan, int64_t asked) {
   if (asked == 0)
     return Failure(Code::kRamBudget, "this model needs at least ", plan.floor_bytes,
                    " bytes of RAM, and this process may use ", plan.usable_bytes,
-                   "; ask for a smaller context, or free memory")
+                   " (other models have ", plan.reserved_bytes,
+                   " reserved); ask for a smaller context, or free memory")
         .WithNeededBytes(plan.floor_bytes);
   return Failure(Code::kRamBudget, "a budget of ", asked, " bytes is below the floor of ",
                  plan.floor_bytes, " bytes (trunk ", plan.trunk_bytes, ", state ", plan.state_bytes,
@@ -256,9 +258,9 @@ Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOp
   WASTE_ASSIGN(prepared.context, ChooseContext(config, options.context));
   prepared.threads = options.threads > 0 ? options.threads : GrantedCores();
   WASTE_ASSIGN(const int64_t weight_bytes, Weights::Measure(*prepared.container, config));
-  prepared.plan = PlanMemory(SizesOf(*prepared.container, config, weight_bytes, prepared.context,
-                                     prepared.threads, ExpertsAhead(config.moe.top_k, options)),
-                             {options.budget_bytes, UsableMemoryBytes()});
+  prepared.sizes = SizesOf(*prepared.container, config, weight_bytes, prepared.context,
+                           prepared.threads, ExpertsAhead(config.moe.top_k, options));
+  prepared.plan = PlanOnThisMachine(prepared.sizes, options.budget_bytes);
   return prepared;
 }
 
@@ -268,14 +270,15 @@ Status VerifyModel(const std::string& path, Progress& progress) {
   return VerifyContainer(*prepared.container, progress);
 }
 
-Result<std::unique_ptr<Backend>> OpenContainerBackend(const std::string& path,
-                                                      const OpenOptions& options,
-                                                      Progress& progress) {
+Result<OpenedBackend> OpenContainerBackend(const std::string& path, const OpenOptions& options,
+                                           Progress& progress) {
   WASTE_ASSIGN(PreparedContainer prepared, PrepareContainer(path, options));
+  MemoryGrant grant = GrantMemory(prepared.sizes, options.budget_bytes, progress);
+  prepared.plan = grant.plan;
   WASTE_TRY(CheckPlan(prepared.plan, options.budget_bytes));
   auto backend = std::make_unique<ContainerBackend>(std::move(prepared));
   WASTE_TRY(backend->Load(options, progress));
-  return std::unique_ptr<Backend>(std::move(backend));
+  return OpenedBackend{std::move(grant.reservation), std::move(backend)};
 }
 
 }  // namespace waste

@@ -25,6 +25,7 @@ struct PreparedContainer {
   ModelConfig config;
   int64_t context = 0;
   int32_t threads = 1;
+  ModelSizes sizes;
   MemoryPlan plan;
 };
 
@@ -32,9 +33,8 @@ struct PreparedContainer {
 Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOptions& options);
 
 // Errors also: kRamBudget (with the floor), kNoMemory, kUnsupported (the ISA), kCancelled.
-Result<std::unique_ptr<Backend>> OpenContainerBackend(const std::string& path,
-                                                      const OpenOptions& options,
-                                                      Progress& progress);
+Result<OpenedBackend> OpenContainerBackend(const std::string& path, const OpenOptions& options,
+                                           Progress& progress);
 
 // Reads every byte of a container and checks all that opening would. Errors: the first damage,
 // named; kCancelled.

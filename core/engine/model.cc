@@ -20,10 +20,10 @@ std::string ScriptPath(const std::string& path) { return path.substr(kScriptPref
 
 Result<std::shared_ptr<Model>> Model::Open(const std::string& path, const OpenOptions& options,
                                            std::shared_ptr<Progress> progress) {
-  WASTE_ASSIGN(auto backend, IsScript(path)
-                                 ? OpenScriptedBackend(ScriptPath(path), options, *progress)
-                                 : OpenContainerBackend(path, options, *progress));
-  auto model = std::make_shared<Model>(std::move(backend), std::move(progress));
+  WASTE_ASSIGN(auto opened, IsScript(path)
+                                ? OpenScriptedBackend(ScriptPath(path), options, *progress)
+                                : OpenContainerBackend(path, options, *progress));
+  auto model = std::make_shared<Model>(std::move(opened), std::move(progress));
   if (model->plan().cache_bytes > 0 && !IsScript(path)) WASTE_TRY(model->WatchPressure(options));
   return model;
 }
@@ -34,8 +34,11 @@ Result<MemoryPlan> Model::Plan(const std::string& path, const OpenOptions& optio
   return prepared.plan;
 }
 
-Model::Model(std::unique_ptr<Backend> backend, std::shared_ptr<Progress> log)
-    : backend_(std::move(backend)), log_(std::move(log)), stop_tokens_(info().stop_tokens) {
+Model::Model(OpenedBackend opened, std::shared_ptr<Progress> log)
+    : reservation_(std::move(opened.reservation)),
+      backend_(std::move(opened.backend)),
+      log_(std::move(log)),
+      stop_tokens_(info().stop_tokens) {
   if (chat() != nullptr)
     stop_tokens_.insert(stop_tokens_.end(), chat()->stop_tokens().begin(),
                         chat()->stop_tokens().end());
@@ -55,6 +58,10 @@ int64_t Model::CacheAllowance(int64_t session_bytes) const {
 
 int64_t Model::charged_bytes() const {
   const std::lock_guard<std::mutex> lock(account_);
+  return ChargedBytes();
+}
+
+int64_t Model::ChargedBytes() const {
   const MemoryPlan& p = plan();
   return p.trunk_bytes + p.scratch_bytes + p.staging_bytes + session_bytes_ + CacheLimit();
 }
@@ -81,6 +88,10 @@ int64_t Model::LimitUnderPressure(int64_t bytes) {
   return CacheLimit();
 }
 
+void Model::ReserveCharged() {
+  reservation_.Resize(std::max(ChargedBytes(), plan().allocated_bytes()));
+}
+
 Status Model::ChargeSession(int64_t bytes) {
   // No step may run while the cache gives slots back: they could be leased.
   WASTE_ASSIGN(const StepQueue::Turn turn, steps_.Enter(nullptr));
@@ -97,6 +108,7 @@ Status Model::ChargeSession(int64_t bytes) {
   }
   session_bytes_ = wanted;
   backend_->LimitCache(CacheLimit());
+  ReserveCharged();
   return Status();
 }
 
@@ -105,6 +117,7 @@ void Model::ReleaseSession(int64_t bytes) {
   const std::lock_guard<std::mutex> lock(account_);
   session_bytes_ -= bytes;
   backend_->LimitCache(CacheLimit());
+  ReserveCharged();
 }
 
 Status Model::Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,

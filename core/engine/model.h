@@ -33,7 +33,7 @@ class Model {
   // What Open would plan; nothing is loaded.
   static Result<MemoryPlan> Plan(const std::string& path, const OpenOptions& options);
 
-  Model(std::unique_ptr<Backend> backend, std::shared_ptr<Progress> log);
+  Model(OpenedBackend opened, std::shared_ptr<Progress> log);
 
   const BackendInfo& info() const { return backend_->info(); }
   const MemoryPlan& plan() const { return backend_->plan(); }
@@ -63,10 +63,13 @@ class Model {
   // Under account_: what the cache may hold beside the sessions, and what of it under pressure.
   int64_t CacheAllowance(int64_t session_bytes) const;
   int64_t CacheLimit() const;
+  int64_t ChargedBytes() const;
+  void ReserveCharged();  // what opening allocated, or more if sessions are charged more
 
   Status WatchPressure(const OpenOptions& options);
   int64_t LimitUnderPressure(int64_t bytes);
 
+  Reservation reservation_;  // under account_; outlives the memory that it tells of
   std::unique_ptr<Backend> backend_;
   std::shared_ptr<Progress> log_;
   std::vector<int32_t> stop_tokens_;  // sorted

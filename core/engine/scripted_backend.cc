@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "engine/memory_grant.h"
 #include "engine/script.h"
 
 namespace waste {
@@ -178,25 +179,25 @@ Status ScriptedBackend::Step(Timeline& timeline, std::span<const int32_t> tokens
   return Status();
 }
 
-MemoryPlan PlanOf(const Script& script, const OpenOptions& options) {
+ModelSizes SizesOf(const Script& script) {
   ModelSizes sizes;
   sizes.state_bytes = script.context * kCursorBytes;
   sizes.trunk_bytes = std::max(script.floor_bytes - sizes.state_bytes, int64_t{0});
-  return PlanMemory(sizes, {options.budget_bytes, UsableMemoryBytes()});
+  return sizes;
 }
 
 }  // namespace
 
 Result<MemoryPlan> PlanScript(const std::string& path, const OpenOptions& options) {
   WASTE_ASSIGN(const Script script, ReadScript(path));
-  return PlanOf(script, options);
+  return PlanOnThisMachine(SizesOf(script), options.budget_bytes);
 }
 
-Result<std::unique_ptr<Backend>> OpenScriptedBackend(const std::string& path,
-                                                     const OpenOptions& options,
-                                                     Progress& progress) {
+Result<OpenedBackend> OpenScriptedBackend(const std::string& path, const OpenOptions& options,
+                                          Progress& progress) {
   WASTE_ASSIGN(Script script, ReadScript(path));
-  const MemoryPlan plan = PlanOf(script, options);
+  MemoryGrant grant = GrantMemory(SizesOf(script), options.budget_bytes, progress);
+  const MemoryPlan& plan = grant.plan;
   if (!plan.fits)
     return Failure(Code::kRamBudget, path, ": a budget of ", plan.budget_bytes,
                    " bytes is below the floor of ", plan.floor_bytes)
@@ -211,7 +212,7 @@ Result<std::unique_ptr<Backend>> OpenScriptedBackend(const std::string& path,
   const int64_t context = options.context > 0 ? options.context : script.context;
   auto backend = std::make_unique<ScriptedBackend>(std::move(script), plan, context);
   WASTE_TRY(backend->LoadText(path));
-  return std::unique_ptr<Backend>(std::move(backend));
+  return OpenedBackend{std::move(grant.reservation), std::move(backend)};
 }
 
 }  // namespace waste

@@ -19,9 +19,8 @@ namespace waste {
 
 // Errors: kIo, kFormat (not a script; the message says where), kRamBudget, whatever the script
 // says.
-Result<std::unique_ptr<Backend>> OpenScriptedBackend(const std::string& path,
-                                                     const OpenOptions& options,
-                                                     Progress& progress);
+Result<OpenedBackend> OpenScriptedBackend(const std::string& path, const OpenOptions& options,
+                                          Progress& progress);
 Result<MemoryPlan> PlanScript(const std::string& path, const OpenOptions& options);
 
 }  // namespace waste

@@ -53,6 +53,28 @@ BOOST_AUTO_TEST_CASE(budgets_become_slots) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_other_models_have_reserved_is_not_usable) {
+  struct {
+    int64_t asked, reserved, usable, budget;
+    bool fits;
+  } const kCases[] = {
+      {0, 0, 1000, 610, true},   {0, 200, 800, 270, true}, {0, 851, 149, 150, false},
+      {0, 5000, 0, 150, false},   // more than there is, somebody's explicit budget
+      {400, 5000, 0, 400, true},  // the user's word
+  };
+  for (const auto& c : kCases) {
+    BOOST_TEST_CONTEXT("asked " << c.asked << " reserved " << c.reserved) {
+      const MemoryPlan plan = PlanMemory(
+          kSizes, {.budget_bytes = c.asked, .usable_bytes = 1000, .reserved_bytes = c.reserved});
+      BOOST_TEST(plan.reserved_bytes == c.reserved);
+      BOOST_TEST(plan.usable_bytes == c.usable);
+      BOOST_TEST(plan.budget_bytes == c.budget);
+      BOOST_TEST(plan.fits == c.fits);
+      BOOST_TEST(plan.allocated_bytes() == plan.floor_bytes + plan.cache_bytes);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(model_without_experts_has_no_slots) {
   const ModelSizes dense{.trunk_bytes = 100, .state_bytes = 20, .scratch_bytes = 10};
   const MemoryPlan plan = PlanMemory(dense, {.budget_bytes = 0, .usable_bytes = 1000});
