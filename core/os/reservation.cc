@@ -68,9 +68,9 @@ bool Lock(int descriptor) {
 // The folder, opened and locked against other instances as long as this lives.
 class Folder {
  public:
-  // None if it is not there and cannot be made, or is not this user's alone.
-  static std::unique_ptr<Folder> Open(const std::string& path) {
-    if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return nullptr;
+  // None if it is not there (and cannot be made, with `make`), or is not this user's alone.
+  static std::unique_ptr<Folder> Open(const std::string& path, bool make) {
+    if (make && mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return nullptr;
     const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (descriptor < 0) return nullptr;
     std::unique_ptr<Folder> folder(new Folder(path, descriptor));
@@ -81,9 +81,9 @@ class Folder {
     folder->WaitLock();
     return folder;
   }
-  static std::unique_ptr<Folder> OpenFirst(const std::vector<std::string>& paths) {
+  static std::unique_ptr<Folder> OpenFirst(const std::vector<std::string>& paths, bool make) {
     for (const std::string& path : paths)
-      if (auto folder = Open(path)) return folder;
+      if (auto folder = Open(path, make)) return folder;
     return nullptr;
   }
 
@@ -106,7 +106,8 @@ class Folder {
   // A process that was stopped while it held the lock must not stop us: then we go on without.
   void WaitLock() {
     const auto until = std::chrono::steady_clock::now() + kFolderWait;
-    while (!(locked_ = Lock(descriptor_)) && std::chrono::steady_clock::now() < until)
+    while (!(locked_ = Lock(descriptor_)) && errno == EWOULDBLOCK &&
+           std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
@@ -208,7 +209,7 @@ std::vector<std::string> Reservation::Folders() {
 Reservation Reservation::Make(const std::function<int64_t(int64_t)>& plan,
                               const std::vector<std::string>& folders) {
   Reservation made;
-  const auto folder = Folder::OpenFirst(folders);
+  const auto folder = Folder::OpenFirst(folders, true);
   if (folder == nullptr) {
     plan(0);
     return made;
@@ -231,7 +232,7 @@ Reservation Reservation::Make(const std::function<int64_t(int64_t)>& plan,
 }
 
 int64_t Reservation::ReservedBytes(const std::vector<std::string>& folders) {
-  const auto folder = Folder::OpenFirst(folders);
+  const auto folder = Folder::OpenFirst(folders, false);
   return folder == nullptr ? 0 : Untouched(folder->Live());
 }
 
@@ -250,7 +251,7 @@ void Reservation::Resize(int64_t bytes) {
   auto entry = Entry::Parse(name_);
   if (!entry.has_value() || entry->bytes == bytes || bytes < 0) return;
   entry->bytes = bytes;
-  const auto folder = Folder::Open(folder_);
+  const auto folder = Folder::Open(folder_, false);
   if (folder == nullptr) return;
   const std::string name = entry->Name();
   if (renameat(folder->descriptor(), name_.c_str(), folder->descriptor(), name.c_str()) == 0)
@@ -260,7 +261,8 @@ void Reservation::Resize(int64_t bytes) {
 void Reservation::Release() {
   if (!held()) return;
   if (owner_ == getpid()) {
-    if (const auto folder = Folder::Open(folder_)) unlinkat(folder->descriptor(), name_.c_str(), 0);
+    if (const auto folder = Folder::Open(folder_, false))
+      unlinkat(folder->descriptor(), name_.c_str(), 0);
     flock(descriptor_, LOCK_UN);  // closing alone would leave it to a child made by fork
   }
   close(descriptor_);

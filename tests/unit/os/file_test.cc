@@ -6,8 +6,18 @@
 #include <windows.h>
 #else
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+#if defined(__linux__)
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -57,6 +67,34 @@ boost::test_tools::assertion_result DirectReads(boost::unit_test::test_unit_id) 
   if (!result) result.message() << "the temporary folder's file system refuses direct reads";
   return result;
 }
+
+#if defined(__linux__)
+// Is the temporary folder on a medium, so that its page cache can be dropped?
+boost::test_tools::assertion_result HasMedium(boost::unit_test::test_unit_id) {
+  const TemporaryFolder folder;
+  struct statfs info = {};
+  boost::test_tools::assertion_result result(statfs(folder.path().c_str(), &info) == 0 &&
+                                             info.f_type != TMPFS_MAGIC);
+  if (!result) result.message() << "the temporary folder is in memory alone";
+  return result;
+}
+
+// Pages of a file that the page cache holds.
+int64_t CachedPages(const std::string& path, int64_t size) {
+  const int number = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  BOOST_REQUIRE(number >= 0);
+  fsync(number);
+  void* const bytes =
+      mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, number, 0);
+  BOOST_REQUIRE(bytes != MAP_FAILED);
+  std::vector<unsigned char> pages(
+      static_cast<size_t>((size + sysconf(_SC_PAGESIZE) - 1) / sysconf(_SC_PAGESIZE)));
+  BOOST_TEST(mincore(bytes, static_cast<size_t>(size), pages.data()) == 0);
+  munmap(bytes, static_cast<size_t>(size));
+  close(number);
+  return std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1; });
+}
+#endif
 
 BOOST_AUTO_TEST_SUITE(file)
 
@@ -113,6 +151,24 @@ BOOST_AUTO_TEST_CASE(a_file_cut_after_it_was_opened_is_corrupt) {
     }
   }
 }
+
+#if defined(__linux__)
+BOOST_AUTO_TEST_CASE(the_page_cache_drops_what_is_forgotten,
+                     *boost::unit_test::precondition(HasMedium)) {
+  constexpr int64_t kSize = 1024 * kBlock;
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("f", Pattern(kSize));
+  const auto file = OpenFile(path, IoMode::kBuffered);
+  BOOST_REQUIRE(file.ok());
+  std::vector<uint8_t> out(kSize);
+  BOOST_REQUIRE((*file)->ReadAt(0, out).ok());
+  const int64_t before = CachedPages(path, kSize);
+  (*file)->Forget(0, kSize / 2);
+  BOOST_TEST(CachedPages(path, kSize) <= before * 3 / 4);
+  BOOST_REQUIRE((*file)->ReadAt(0, out).ok());  // it is still there to be read
+  BOOST_TEST((TextOf(out) == Pattern(kSize)));
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(aligned_ranges_are_read_directly,
                      *boost::unit_test::precondition(DirectReads)) {

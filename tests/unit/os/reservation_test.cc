@@ -85,6 +85,7 @@ BOOST_AUTO_TEST_SUITE(reservation)
 BOOST_AUTO_TEST_CASE(it_counts_until_it_is_released) {
   const Place place;
   BOOST_TEST(place.Reserved() == 0);
+  BOOST_TEST(!std::filesystem::exists(place.paths[0]));  // asking leaves nothing behind
   {
     Reservation first = place.Make(kLarge);
     BOOST_TEST(first.held());
