@@ -136,11 +136,11 @@ std::vector<std::string> Folder::Names() const {
 bool Folder::IsLive(const std::string& name, const Entry& entry) const {
   const int file =
       openat(descriptor_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (file < 0) return false;
-  const bool free = Lock(file);
-  if (free) flock(file, LOCK_UN);
+  if (file < 0) return errno != ENOENT;  // no descriptor left, say: then nothing speaks against it
+  const bool was_free = Lock(file);
+  if (was_free) flock(file, LOCK_UN);
   close(file);
-  return !free && TouchedBytes(entry.process).has_value();
+  return !was_free && TouchedBytes(entry.process).has_value();
 }
 
 std::vector<Entry> Folder::Live() const {
