@@ -96,7 +96,7 @@ class TrueWidth(BudgetTest):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.model = os.path.join(cls.folder.name, "wide.waste")
         subprocess.run([program.WASTE, "synth", "kimi-linear-48b", cls.model, "--layers", "2",
-                        "--experts", "16"], check=True, capture_output=True,
+                        "--experts", "32"], check=True, capture_output=True,
                        timeout=LONG_TIMEOUT_S)
 
     def test_a_long_prompt_stays_within_the_floor(self):
