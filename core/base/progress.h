@@ -8,11 +8,11 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
-#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "base/log_lines.h"
 #include "base/status.h"
 
 namespace waste {
@@ -32,24 +32,14 @@ class Progress {
   }
 
   // A line for the user: what was left out, what was fallen back to.
-  void Log(std::string line) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    lines_.push_back(std::move(line));
-  }
-  std::optional<std::string> NextLine() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (lines_.empty()) return std::nullopt;
-    std::string line = std::move(lines_.front());
-    lines_.pop_front();
-    return line;
-  }
+  void Log(std::string line) { lines_.Add(std::move(line)); }
+  std::optional<std::string> NextLine() { return lines_.Next(); }
 
  private:
   std::atomic<int64_t> done_{0};
   std::atomic<int64_t> total_{0};
   std::atomic<bool> cancelled_{false};
-  std::mutex mutex_;
-  std::deque<std::string> lines_;
+  LogLines lines_;
 };
 
 }  // namespace waste

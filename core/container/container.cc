@@ -3,8 +3,12 @@
 #include "container/container.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
 
 #include "base/check.h"
+#include "container/drive_folders.h"
 #include "container/json_text.h"
 
 namespace waste {
@@ -41,16 +45,6 @@ Result<std::unique_ptr<File>> OpenTrunk(const std::string& path, const Manifest&
                      entry.offset + entry.bytes, ", the file has ", trunk->size(),
                      "; it is cut short, copy it again");
   return trunk;
-}
-
-Result<std::unique_ptr<File>> OpenBank(const std::string& path, int32_t layer,
-                                       const LayerEntry& entry, IoMode mode,
-                                       const FileOpener& open) {
-  WASTE_ASSIGN(std::unique_ptr<File> bank, open(path, mode));
-  if (bank->size() != entry.bytes)
-    return Failure(Code::kCorrupt, path, ": the bank of layer ", layer, " has ", bank->size(),
-                   " bytes, the manifest says ", entry.bytes, "; copy it again");
-  return bank;
 }
 
 Result<std::vector<uint8_t>> ReadCodebookFile(const std::string& path, int64_t entries,
@@ -94,17 +88,29 @@ Result<std::unique_ptr<Container>> Container::Open(const std::string& folder, Io
 
 Status Container::OpenFiles(IoMode mode, const FileOpener& open) {
   WASTE_ASSIGN(trunk_, OpenTrunk(JoinPath(folder_, "trunk.bin"), manifest_, open));
+  WASTE_TRY(OpenBanks(mode, open));
   if (!manifest_.has_experts) return Status();
-  for (const auto& [layer, entry] : manifest_.layers) {
-    WASTE_ASSIGN(std::unique_ptr<File> bank,
-                 OpenBank(JoinPath(folder_, entry.file), layer, entry, mode, open));
-    banks_.emplace(layer, std::move(bank));
-  }
   const std::string path = JoinPath(folder_, "codebooks.bin");
   WASTE_ASSIGN(const std::vector<uint8_t> bytes,
                ReadCodebookFile(path, manifest_.codec.entries, open));
   codebook_file_bytes_ = static_cast<int64_t>(bytes.size());
   WASTE_ASSIGN(codebooks_, ParseCodebooks(bytes, manifest_.codec.entries, path));
+  return Status();
+}
+
+Status Container::OpenBanks(IoMode mode, const FileOpener& open) {
+  WASTE_ASSIGN(std::vector<std::string> paths, ReadDriveFolders(folder_));
+  folders_ = std::make_unique<BankFolders>(std::move(paths));
+  if (!manifest_.has_experts) return Status();
+  for (const std::string& path : folders_->paths)
+    if (!IsFolder(path))
+      folders_->notices.Add(JoinPath(folder_, "drives.json") + ": there is no folder " + path +
+                            " now; banks are read from the other folders");
+  for (const auto& [layer, entry] : manifest_.layers) {
+    WASTE_ASSIGN(std::vector<BankCopies::Copy> copies,
+                 OpenBankCopies(layer, entry, mode, open, *folders_));
+    banks_.try_emplace(layer, layer, std::move(copies), *folders_);
+  }
   return Status();
 }
 
@@ -128,7 +134,7 @@ Status Container::ReadSideFiles() {
 
 int64_t Container::total_bytes() const {
   int64_t total = trunk_->size() + codebook_file_bytes_;
-  for (const auto& [layer, bank] : banks_) total += bank->size();
+  for (const auto& [layer, bank] : banks_) total += bank.file(0).size();
   return total;
 }
 
@@ -137,8 +143,10 @@ int64_t Container::codebook_bytes() const {
 }
 
 bool Container::direct_io() const {
-  return !banks_.empty() && std::all_of(banks_.begin(), banks_.end(),
-                                        [](const auto& bank) { return bank.second->direct(); });
+  for (const auto& [layer, bank] : banks_)
+    for (int64_t copy = 0; copy < bank.count(); ++copy)
+      if (!bank.file(copy).direct()) return false;
+  return !banks_.empty();
 }
 
 Status Container::ReadTrunk(const TrunkEntry& entry, std::span<uint8_t> out) const {
@@ -208,6 +216,30 @@ Status Container::SetExpertDims(const ExpertDims& dims) {
                      layer.record_bytes(), " bytes; experts of ", dims.inner, " x ", dims.outer,
                      " need ", layout->record_bytes, "; the bank is of another model");
   layout_ = *layout;
+  for (const auto& [number, bank] : banks_) WASTE_TRY(CompareCopies(number));
+  return Status();
+}
+
+// A header holds the crc of its record, so banks of different conversions differ in the first one.
+// Copies that fail or are damaged are for ReadRecord to go around.
+Status Container::CompareCopies(int32_t layer) const {
+  const BankCopies& bank = banks_.at(layer);
+  if (bank.count() == 1) return Status();
+  WASTE_ASSIGN(AlignedBuffer record, AlignedBuffer::Allocate(layout_.record_bytes));
+  const std::span<uint8_t> page = record.bytes().first(kExpertAlignment);
+  std::array<uint8_t, kExpertHeaderSize> header;
+  int64_t first = -1;
+  for (int64_t copy = 0; copy < bank.count(); ++copy) {
+    if (!bank.file(copy).ReadAt(0, page).ok()) continue;
+    if (first >= 0 && std::equal(header.begin(), header.end(), page.begin())) continue;
+    if (!ReadCopy(layer, 0, copy, record.bytes()).ok()) continue;
+    if (first >= 0)
+      return Failure(Code::kCorrupt, CopyPath(layer, first), " and ", CopyPath(layer, copy),
+                     ": both are sound, and hold different experts; they come from different "
+                     "conversions: delete the one that is not of this container");
+    std::copy_n(page.begin(), kExpertHeaderSize, header.begin());
+    first = copy;
+  }
   return Status();
 }
 
@@ -219,19 +251,24 @@ int64_t Container::record_bytes() const {
 
 // Adds the bank's path to what ParseExpertHeader says.
 Result<ExpertHeader> Container::ParseHeader(int32_t layer, int32_t expert,
-                                            std::span<const uint8_t> record) const {
+                                            std::span<const uint8_t> record,
+                                            const std::string& path) const {
   WASTE_CHECK(layout_.record_bytes > 0);  // SetExpertDims was called
-  const auto bank = banks_.find(layer);
-  if (bank == banks_.end())
-    return Failure(Code::kArgument, folder_, ": layer ", layer, " has no experts");
   auto header = ParseExpertHeader(record, layer, expert, layout_, codebooks_.count());
-  if (!header.ok())
-    return Failure(header.status().code(), bank->second->path(), ": ", header.status().message());
+  if (!header.ok()) return Failure(header.status().code(), path, ": ", header.status().message());
   const int64_t gap = codebooks_.FindGap(header->first_codebook, 3 * layout_.codec.stages);
   if (gap >= 0)
-    return Failure(Code::kCorrupt, bank->second->path(), ": bank ", layer, ", expert ", expert,
+    return Failure(Code::kCorrupt, path, ": bank ", layer, ", expert ", expert,
                    ": it needs codebook ", gap, ", which is empty in codebooks.bin");
   return header;
+}
+
+Status Container::CheckRecord(int32_t layer, int32_t expert, std::span<const uint8_t> record,
+                              bool verify, const std::string& path) const {
+  WASTE_ASSIGN(const ExpertHeader header, ParseHeader(layer, expert, record, path));
+  if (!verify) return Status();
+  const Status crc = CheckExpertCrc(record, layer, expert, layout_, header);
+  return crc.ok() ? crc : Failure(crc.code(), path, ": ", crc.message());
 }
 
 Status Container::CheckExpert(int32_t layer, int32_t expert) const {
@@ -255,20 +292,35 @@ Status Container::ReadRecordOnce(int32_t layer, int32_t expert, std::span<uint8_
   const int64_t size = manifest_.layers.at(layer).record_bytes();
   WASTE_CHECK(static_cast<int64_t>(out.size()) >= size);
   const std::span<uint8_t> record = out.first(size);
-  const File& bank = *banks_.at(layer);
-  if (const Status read = bank.ReadAt(expert * size, record); !read.ok())
-    return Failure(read.code(), "bank ", layer, ", expert ", expert, ": ", read.message());
-  WASTE_ASSIGN(const ExpertHeader header, ParseHeader(layer, expert, record));
-  if (!verify) return Status();
-  const Status crc = CheckExpertCrc(record, layer, expert, layout_, header);
-  return crc.ok() ? crc : Failure(crc.code(), bank.path(), ": ", crc.message());
+  const auto check = [&](const File& file) {
+    return CheckRecord(layer, expert, record, verify, file.path());
+  };
+  return banks_.at(layer).Read(expert, record, std::ref(check));  // by reference: no allocation
+}
+
+const std::string& Container::CopyPath(int32_t layer, int64_t copy) const {
+  return banks_.at(layer).file(copy).path();
+}
+
+Status Container::ReadCopy(int32_t layer, int32_t expert, int64_t copy,
+                           std::span<uint8_t> out) const {
+  WASTE_TRY(CheckExpert(layer, expert));
+  const std::span<uint8_t> record = out.first(manifest_.layers.at(layer).record_bytes());
+  const auto check = [&](const File& file) {
+    return CheckRecord(layer, expert, record, true, file.path());
+  };
+  return banks_.at(layer).ReadCopy(copy, expert, record, std::ref(check));
 }
 
 Result<ExpertRecord> Container::ParseRecord(int32_t layer, int32_t expert,
                                             std::span<const uint8_t> record) const {
+  const auto bank = banks_.find(layer);
+  if (bank == banks_.end())
+    return Failure(Code::kArgument, folder_, ": layer ", layer, " has no experts");
   const auto size = static_cast<size_t>(layout_.record_bytes);
   WASTE_ASSIGN(const ExpertHeader header,
-               ParseHeader(layer, expert, record.first(std::min(size, record.size()))));
+               ParseHeader(layer, expert, record.first(std::min(size, record.size())),
+                           bank->second.file(0).path()));
   const auto matrix = [&](int64_t kind, int64_t rows, int64_t columns, int64_t indices_at,
                           int64_t scales_at) {
     ExpertMatrix view{.codec = layout_.codec,

@@ -73,14 +73,13 @@ Status VerifyTrunk(const Container& container, std::span<uint8_t> buffer, Progre
   return Status();
 }
 
-// What ReadRecord does not look at: the scales' values and the padding.
-Status VerifyContents(const Container& container, int32_t layer, int32_t expert,
+// What ReadCopy does not look at: the scales' values and the padding.
+Status VerifyContents(const Container& container, int32_t layer, int32_t expert, int64_t copy,
                       std::span<const uint8_t> record) {
   const ExpertLayout& layout = container.expert_layout();
   const auto fail = [&](const auto&... what) {
-    const std::string& file = container.manifest().layers.at(layer).file;
-    return Failure(Code::kCorrupt, JoinPath(container.folder(), file), ": bank ", layer,
-                   ", expert ", expert, ": ", what..., "; copy the file again");
+    return Failure(Code::kCorrupt, container.CopyPath(layer, copy), ": bank ", layer, ", expert ",
+                   expert, ": ", what..., "; copy the file again");
   };
   const auto scales = record.subspan(layout.scales_at, layout.end - layout.scales_at);
   if (const int64_t bad = FindNotFinite(scales, 2); bad >= 0)
@@ -92,23 +91,30 @@ Status VerifyContents(const Container& container, int32_t layer, int32_t expert,
   return Status();
 }
 
-Status VerifyBank(const Container& container, int32_t layer, std::span<uint8_t> record,
-                  Progress& progress) {
+Status VerifyBank(const Container& container, int32_t layer, int64_t copy,
+                  std::span<uint8_t> record, Progress& progress) {
   const int64_t experts = container.manifest().layers.at(layer).experts;
   for (int32_t expert = 0; expert < experts; ++expert) {
     WASTE_TRY(progress.CheckCancelled());
-    WASTE_TRY(container.ReadRecord(layer, expert, record, true));
+    WASTE_TRY(container.ReadCopy(layer, expert, copy, record));
     WASTE_TRY(container.ParseRecord(layer, expert, record).status());
-    WASTE_TRY(VerifyContents(container, layer, expert, record));
+    WASTE_TRY(VerifyContents(container, layer, expert, copy, record));
     progress.Add(static_cast<int64_t>(record.size()));
   }
   return Status();
 }
 
+int64_t BytesWithCopies(const Container& container) {
+  int64_t bytes = container.total_bytes();
+  for (const auto& [layer, entry] : container.manifest().layers)
+    bytes += (container.copy_count(layer) - 1) * entry.bytes;
+  return bytes;
+}
+
 }  // namespace
 
 Status VerifyContainer(const Container& container, Progress& progress) {
-  progress.SetTotal(container.total_bytes());
+  progress.SetTotal(BytesWithCopies(container));
   WASTE_TRY(progress.CheckCancelled());
   if (container.rank_file().empty())
     return Failure(Code::kCorrupt, JoinPath(container.folder(), "tokenizer.model"),
@@ -116,8 +122,11 @@ Status VerifyContainer(const Container& container, Progress& progress) {
   WASTE_ASSIGN(AlignedBuffer buffer,
                AlignedBuffer::Allocate(std::max(kPartBytes, container.record_bytes())));
   WASTE_TRY(VerifyTrunk(container, buffer.bytes(), progress));
-  for (const auto& [layer, entry] : container.manifest().layers)
-    WASTE_TRY(VerifyBank(container, layer, buffer.bytes().first(entry.record_bytes()), progress));
+  for (const auto& [layer, entry] : container.manifest().layers) {
+    const auto record = buffer.bytes().first(entry.record_bytes());
+    for (int64_t copy = 0; copy < container.copy_count(layer); ++copy)
+      WASTE_TRY(VerifyBank(container, layer, copy, record, progress));
+  }
   // Every codebook was read and checked, value by value, when the container was opened; bytes
   // between trunk tensors mean nothing.
   progress.Add(progress.total() - progress.done());

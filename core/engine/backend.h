@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -105,6 +106,8 @@ class Backend {
                       const std::function<bool()>& stop) = 0;
 
   virtual ExpertCounters counters() const = 0;
+  // The next line for the model's log: what steps had to go around.
+  virtual std::optional<std::string> NextNotice() { return std::nullopt; }
   // How many bytes of experts may be kept beyond staging; gives memory back at once, or when the
   // experts that a running Step uses are free. Any thread.
   virtual void LimitCache(int64_t bytes) = 0;

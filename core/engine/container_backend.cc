@@ -3,6 +3,7 @@
 #include "engine/container_backend.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -92,6 +93,11 @@ Status CheckPlan(const MemoryPlan& plan, int64_t asked) {
                  ", scratch ", plan.scratch_bytes, ", staging ", plan.staging_bytes,
                  "); grant at least the floor, or ask for a smaller context")
       .WithNeededBytes(plan.floor_bytes);
+}
+
+void PassNoticesOn(const Container& container, Progress& progress) {
+  while (std::optional<std::string> notice = container.NextNotice())
+    progress.Log(*std::move(notice));
 }
 
 // What of a container is text: its tokenizer, and its chat format if it has one.
@@ -185,6 +191,8 @@ class ContainerBackend : public Backend {
     return streamer_ == nullptr ? ExpertCounters() : streamer_->counters();
   }
 
+  std::optional<std::string> NextNotice() override { return container().NextNotice(); }
+
   void LimitCache(int64_t bytes) override {
     if (streamer_ != nullptr) streamer_->LimitCache(bytes);
   }
@@ -242,6 +250,7 @@ Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
   WASTE_ASSIGN(forward_, Forward::Create(config(), *weights_, container(), *kernels, *pool_,
                                          experts, prepared_.context));
   FillInfo(kernels->isa);
+  PassNoticesOn(container(), progress);
   return Status();
 }
 
@@ -267,6 +276,7 @@ Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOp
 Status VerifyModel(const std::string& path, Progress& progress) {
   WASTE_ASSIGN(const PreparedContainer prepared, PrepareContainer(path, {.io = IoMode::kBuffered}));
   WASTE_ASSIGN(const TextParts text, LoadText(*prepared.container, prepared.config));
+  PassNoticesOn(*prepared.container, progress);
   return VerifyContainer(*prepared.container, progress);
 }
 

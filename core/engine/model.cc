@@ -126,6 +126,7 @@ Status Model::Step(Timeline& timeline, std::span<const int32_t> tokens, std::spa
   const ExpertCounters before = backend_->counters();
   const Status status = backend_->Step(timeline, tokens, logits, stop);
   used = backend_->counters() - before;
+  while (std::optional<std::string> notice = backend_->NextNotice()) log_->Log(*std::move(notice));
   return status;
 }
 

@@ -8,6 +8,7 @@
 #include "evaluate.h"
 #include "options.h"
 #include "output.h"
+#include "progress.h"
 #include "token_text.h"
 
 namespace waste_cli {
@@ -38,6 +39,7 @@ int Perplexity(const EvalOptions& options, bool json) {
   const std::string text = ReadFile(options.text_path);
   const Model model = OpenModel(options.model);
   const Likelihood result = EvaluateText(model, Tokenize(model, text, options.markup));
+  PassNotesOn(model.get());
   if (json) {
     WriteJson({{"tokens", result.tokens},
                {"nll", result.mean_nll},

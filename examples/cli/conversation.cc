@@ -3,6 +3,7 @@
 #include "conversation.h"
 
 #include "output.h"
+#include "progress.h"
 
 namespace waste_cli {
 
@@ -40,7 +41,9 @@ Answer Conversation::Ask(const std::string& prompt, Show show) {
                           out, error);
   });
   ++turns_;
-  return Generate(generation, sampling_, show);
+  Answer answer = Generate(generation, sampling_, show);
+  PassNotesOn(model_.get());
+  return answer;
 }
 
 void Conversation::Reset() {

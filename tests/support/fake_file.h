@@ -141,7 +141,8 @@ class FakeFile : public File {
 // Opens files as OpenFile does, except those that were named: they are fakes.
 class FakeOpener {
  public:
-  // Files called `name`, in whatever folder, have the bytes of the real one, and these faults.
+  // Files called `name`, in whatever folder, have the bytes of the real one, and these faults. A
+  // name that is a path is that file alone.
   std::shared_ptr<FileFaults> Fake(const std::string& name) {
     auto faults = std::make_shared<FileFaults>();
     fakes_[name] = {faults, std::nullopt};
@@ -171,7 +172,8 @@ class FakeOpener {
 
   static Result<std::unique_ptr<File>> Open(const Entries& fakes, const std::string& path,
                                             IoMode mode) {
-    const auto fake = fakes.find(path.substr(path.rfind('/') + 1));
+    auto fake = fakes.find(path);
+    if (fake == fakes.end()) fake = fakes.find(path.substr(path.rfind('/') + 1));
     if (fake == fakes.end()) return OpenFile(path, mode);
     const Entry& entry = fake->second;
     if (entry.faults == nullptr) return Failure(Code::kIo, "cannot open ", path, ": it is lost");
