@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "drives.h"
 #include "options.h"
 #include "output.h"
 #include "sizes.h"
@@ -18,7 +19,8 @@ Example:
   waste info model.waste
 JSON: name, vocab_size, layer_count, hidden_size, expert_count, experts_per_token, context,
       expert_bytes, container_bytes, token_trunk_bytes, token_flops, budget_bytes, cache_slots,
-      threads, isa, direct_io, thinking, eos_token, has_chat)";
+      threads, isa, direct_io, thinking, eos_token, has_chat, folders (those that its experts are
+      read from))";
 
 std::string NameOf(const Model& model) {
   std::array<char, 256> name = {};
@@ -28,7 +30,7 @@ std::string NameOf(const Model& model) {
   return name.data();
 }
 
-nlohmann::ordered_json ToJson(const Model& model, const waste_info& info) {
+nlohmann::ordered_json ToJson(const Model& model, const waste_info& info, const std::string& path) {
   return {{"name", NameOf(model)},
           {"vocab_size", info.vocab_size},
           {"layer_count", info.layer_count},
@@ -47,7 +49,8 @@ nlohmann::ordered_json ToJson(const Model& model, const waste_info& info) {
           {"direct_io", info.direct_io != 0},
           {"thinking", info.thinking != 0},
           {"eos_token", info.eos_token},
-          {"has_chat", info.has_chat != 0}};
+          {"has_chat", info.has_chat != 0},
+          {"folders", BankFolders(path)}};
 }
 
 void WriteTable(const nlohmann::ordered_json& info) {
@@ -62,7 +65,7 @@ void WriteTable(const nlohmann::ordered_json& info) {
 
 int Info(const ModelOptions& options, bool json) {
   const Model model = OpenModel(options);
-  const nlohmann::ordered_json info = ToJson(model, InfoOf(model));
+  const nlohmann::ordered_json info = ToJson(model, InfoOf(model), options.path);
   if (json) {
     WriteJson(info);
   } else {

@@ -17,7 +17,8 @@ PLAN_KEYS = {"floor_bytes", "recommended_bytes", "trunk_bytes", "state_bytes", "
 INFO_KEYS = {"name", "vocab_size", "layer_count", "hidden_size", "expert_count",
              "experts_per_token", "context", "expert_bytes", "container_bytes", "budget_bytes",
              "token_trunk_bytes", "token_flops",
-             "cache_slots", "threads", "isa", "direct_io", "thinking", "eos_token", "has_chat"}
+             "cache_slots", "threads", "isa", "direct_io", "thinking", "eos_token", "has_chat",
+             "folders"}
 TEXTS = ["Hello, world", "", "  two  blanks\n", "naïve 北京 \U0001f468\u200d\U0001f469", "<|open|>"]
 SENTENCES = "The capital of Italy is Rome. The chemical symbol of iron is Fe. " * 6
 

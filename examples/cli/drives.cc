@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "drives.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+namespace waste_cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsSameFolder(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return a == b || (fs::equivalent(a, b, error) && !error);
+}
+
+// Banks by name to the speed of all drives that have one.
+std::map<std::string, double> SpeedsOfBanks(const std::vector<Drive>& drives) {
+  std::map<std::string, double> speeds;
+  std::error_code none;
+  for (const Drive& drive : drives)
+    for (const auto& entry : fs::directory_iterator(drive.folder, none))
+      if (const std::string name = entry.path().filename().string(); name.starts_with("experts-L"))
+        speeds[name] += drive.limit.bytes_s;
+  return speeds;
+}
+
+}  // namespace
+
+std::vector<std::string> BankFolders(const std::string& container) {
+  std::vector<std::string> folders = {container};
+  std::ifstream file(fs::path(container) / "drives.json");
+  const auto json = nlohmann::json::parse(file, nullptr, false);
+  if (!json.is_object() || !json.contains("folders")) return folders;
+  for (const auto& entry : json["folders"]) {
+    if (!entry.is_string()) continue;
+    const std::string folder = (fs::path(container) / entry.get<std::string>()).string();
+    const auto is_same = [&](const std::string& other) { return IsSameFolder(other, folder); };
+    if (std::none_of(folders.begin(), folders.end(), is_same)) folders.push_back(folder);
+  }
+  return folders;
+}
+
+DriveLimits MeasureDrives(const std::string& container, int64_t record_bytes) {
+  DriveLimits limits;
+  for (const std::string& folder : BankFolders(container))
+    limits.drives.push_back({folder, MeasureDrive(folder, record_bytes)});
+  double seconds = 0;  // for a byte of each bank
+  const std::map<std::string, double> speeds = SpeedsOfBanks(limits.drives);
+  for (const auto& [name, bytes_s] : speeds)
+    if (bytes_s > 0) seconds += 1 / bytes_s;
+  if (seconds > 0) limits.all.bytes_s = static_cast<double>(speeds.size()) / seconds;
+  limits.all.direct = std::all_of(limits.drives.begin(), limits.drives.end(), [](const Drive& d) {
+    return d.limit.direct || d.limit.bytes_s == 0;
+  });
+  return limits;
+}
+
+}  // namespace waste_cli
