@@ -2,11 +2,14 @@
 
 #include "drives.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 
 namespace waste_cli {
@@ -19,15 +22,35 @@ bool IsSameFolder(const std::string& a, const std::string& b) {
   return a == b || (fs::equivalent(a, b, error) && !error);
 }
 
-// Banks by name to the speed of all drives that have one.
+// A number that folders on one device share.
+uint64_t DeviceOf(const std::string& folder) {
+  struct stat status = {};
+  return stat(folder.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_dev) : 0;
+}
+
+// Banks by name to the speed of all devices that have one: a second copy on a device adds nothing.
 std::map<std::string, double> SpeedsOfBanks(const std::vector<Drive>& drives) {
-  std::map<std::string, double> speeds;
+  std::map<std::string, std::map<uint64_t, double>> speeds;
   std::error_code none;
   for (const Drive& drive : drives)
     for (const auto& entry : fs::directory_iterator(drive.folder, none))
-      if (const std::string name = entry.path().filename().string(); name.starts_with("experts-L"))
-        speeds[name] += drive.limit.bytes_s;
-  return speeds;
+      if (const std::string name = entry.path().filename().string();
+          name.starts_with("experts-L")) {
+        double& speed = speeds[name][drive.device];
+        speed = std::max(speed, drive.limit.bytes_s);
+      }
+  std::map<std::string, double> sums;
+  for (const auto& [name, by_device] : speeds)
+    for (const auto& [device, speed] : by_device) sums[name] += speed;
+  return sums;
+}
+
+// Whether two folders with experts lie on one device.
+bool ShareADevice(const std::vector<Drive>& drives) {
+  std::set<uint64_t> devices;
+  for (const Drive& drive : drives)
+    if (drive.limit.bytes_s > 0 && !devices.insert(drive.device).second) return true;
+  return false;
 }
 
 }  // namespace
@@ -49,7 +72,8 @@ std::vector<std::string> BankFolders(const std::string& container) {
 DriveLimits MeasureDrives(const std::string& container, int64_t record_bytes) {
   DriveLimits limits;
   for (const std::string& folder : BankFolders(container))
-    limits.drives.push_back({folder, MeasureDrive(folder, record_bytes)});
+    limits.drives.push_back({folder, DeviceOf(folder), MeasureDrive(folder, record_bytes)});
+  limits.share_a_device = ShareADevice(limits.drives);
   double seconds = 0;  // for a byte of each bank
   const std::map<std::string, double> speeds = SpeedsOfBanks(limits.drives);
   for (const auto& [name, bytes_s] : speeds)

@@ -20,11 +20,13 @@ std::vector<std::string> BankFolders(const std::string& container);
 
 struct Drive {
   std::string folder;
+  uint64_t device = 0;  // equal for folders on one
   DriveLimit limit;
 };
 
 struct DriveLimits {
-  std::vector<Drive> drives;  // one a folder
+  std::vector<Drive> drives;    // one a folder
+  bool share_a_device = false;  // two of them, so that copies there add no speed
   // Of a token, which reads one bank after another: a bank with copies at the speed of all drives
   // that have it, another at that of its own.
   DriveLimit all;
