@@ -9,6 +9,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "drives.h"
 #include "limits.h"
 #include "machine.h"
 #include "progress.h"
@@ -126,7 +127,7 @@ class Bench {
     peak_rss_bytes_ = StatsOf(model_).peak_rss_bytes;
     memory_limit_ = MemoryLimit(info_.threads);
     fma_limit_ = FmaLimit(info_.threads, info_.isa);
-    drive_ = MeasureDrive(path_, info_.expert_bytes, kDriveReaders);
+    drive_ = MeasureDrives(path_, info_.expert_bytes, kDriveReaders).all;
   }
 
   nlohmann::ordered_json Result() const {

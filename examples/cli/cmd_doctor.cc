@@ -33,7 +33,8 @@ JSON: limited_by ("memory", "drive" or "arithmetic"), advice (sentences), decode
       isa, features, features_missing, threads, cores_online, cores_granted, cores_physical,
       quota_cores (0: none), memory_nodes, memory_bytes, cgroup_memory_bytes (0: no limit),
       swap_bytes, swap_used_bytes, usable_bytes, budget_bytes, floor_bytes, recommended_bytes,
-      resident_budget_bytes (keeps every expert), experts_cached_share)";
+      resident_budget_bytes (keeps every expert), experts_cached_share, drives (folder, bytes_s and
+      direct of each that has experts))";
 
 // The library has found the manifest to be sound before this reads it.
 ExpertBanks ReadBanks(const std::string& container) {
@@ -71,10 +72,20 @@ Findings Examine(const ModelOptions& options) {
   bar.Show(1, 4);
   found.flops = FmaLimit(found.info.threads, found.info.isa);
   bar.Show(2, 4);
-  found.drive_one = MeasureDrive(options.path, found.info.expert_bytes, 1);
+  found.drive_one = MeasureDrives(options.path, found.info.expert_bytes, 1).all;
   bar.Show(3, 4);
-  found.drive = MeasureDrive(options.path, found.info.expert_bytes, kDriveReaders);
+  found.drives = MeasureDrives(options.path, found.info.expert_bytes, kDriveReaders);
+  found.drive = found.drives.all;
   return found;
+}
+
+nlohmann::ordered_json ToJson(const std::vector<Drive>& drives) {
+  auto list = nlohmann::ordered_json::array();
+  for (const Drive& drive : drives)
+    list.push_back({{"folder", drive.folder},
+                    {"bytes_s", drive.limit.bytes_s},
+                    {"direct", drive.limit.direct}});
+  return list;
 }
 
 nlohmann::ordered_json ToJson(const Findings& found) {
@@ -114,7 +125,8 @@ nlohmann::ordered_json ToJson(const Findings& found) {
           {"floor_bytes", found.plan.floor_bytes},
           {"recommended_bytes", found.plan.recommended_bytes},
           {"resident_budget_bytes", found.resident_budget_bytes()},
-          {"experts_cached_share", found.cached_share()}};
+          {"experts_cached_share", found.cached_share()},
+          {"drives", ToJson(found.drives.drives)}};
 }
 
 std::string Words(const std::vector<std::string>& words) {
@@ -163,6 +175,9 @@ void WriteMachine(const Findings& found) {
                                       found.drive_one.bytes_s / 1e9, found.drive.bytes_s / 1e9) +
                                DirectText(found)
                          : std::string("nothing to be read from it"));
+  for (const Drive& drive : found.drives.drives)
+    if (found.drives.drives.size() > 1)
+      WriteLine("", Format("%.2f GB/s of ", drive.limit.bytes_s / 1e9) + drive.folder);
 }
 
 // A speed, and the division that gives it.

@@ -66,6 +66,9 @@ void AdviseOnLimit(const Findings& found, Sentences& advice) {
 
 void AdviseOnReads(const Findings& found, Sentences& advice) {
   if (found.drive.bytes_s <= 0) return;
+  if (found.drives.share_a_device)
+    advice.push_back(
+        "Two folders with experts lie on one drive: copies there are no faster than one.");
   if (found.info.direct_io == 0 && found.io_asked != WASTE_IO_BUFFERED)
     advice.push_back("No direct reads (" + DirectText(found) +
                      "): experts go through the page cache, which costs some speed. Put the "

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "drives.h"
 #include "handle.h"
 #include "limits.h"
 #include "machine.h"
@@ -33,8 +34,9 @@ struct Findings {
   int32_t io_asked = WASTE_IO_AUTO;
   double memory_bytes_s = 0;
   double flops = 0;
-  DriveLimit drive;      // kDriveReaders at a time
-  DriveLimit drive_one;  // one record at a time
+  DriveLimits drives;    // kDriveReaders at a time
+  DriveLimit drive;      // of a token that reads from all of these
+  DriveLimit drive_one;  // the same, one record at a time
 
   int64_t token_expert_bytes() const {
     return banks.layers * info.experts_per_token * info.expert_bytes;

@@ -69,19 +69,23 @@ std::vector<std::string> BankFolders(const std::string& container) {
   return folders;
 }
 
-DriveLimits MeasureDrives(const std::string& container, int64_t record_bytes) {
+DriveLimits MeasureDrives(const std::string& container, int64_t record_bytes, int32_t readers) {
   DriveLimits limits;
   for (const std::string& folder : BankFolders(container))
-    limits.drives.push_back({folder, DeviceOf(folder), MeasureDrive(folder, record_bytes)});
+    limits.drives.push_back(
+        {folder, DeviceOf(folder), MeasureDrive(folder, record_bytes, readers)});
   limits.share_a_device = ShareADevice(limits.drives);
   double seconds = 0;  // for a byte of each bank
   const std::map<std::string, double> speeds = SpeedsOfBanks(limits.drives);
   for (const auto& [name, bytes_s] : speeds)
     if (bytes_s > 0) seconds += 1 / bytes_s;
   if (seconds > 0) limits.all.bytes_s = static_cast<double>(speeds.size()) / seconds;
-  limits.all.direct = std::all_of(limits.drives.begin(), limits.drives.end(), [](const Drive& d) {
-    return d.limit.direct || d.limit.bytes_s == 0;
-  });
+  limits.all.direct = limits.all.bytes_s > 0;
+  for (const Drive& drive : limits.drives) {
+    if (drive.limit.direct || drive.limit.bytes_s == 0) continue;
+    limits.all.direct = false;
+    limits.all.refusal = drive.limit.refusal;
+  }
   return limits;
 }
 

@@ -32,8 +32,8 @@ struct DriveLimits {
   DriveLimit all;
 };
 
-// Each takes about half a second.
-DriveLimits MeasureDrives(const std::string& container, int64_t record_bytes);
+// MeasureDrive of each.
+DriveLimits MeasureDrives(const std::string& container, int64_t record_bytes, int32_t readers);
 
 }  // namespace waste_cli
 
