@@ -104,6 +104,7 @@ waste_memory_plan FromPlan(const MemoryPlan& plan) {
   out.cache_bytes = plan.cache_bytes;
   out.usable_bytes = plan.usable_bytes;
   out.budget_bytes = plan.budget_bytes;
+  out.reserved_bytes = plan.reserved_bytes;
   return out;
 }
 

@@ -13,7 +13,7 @@
 namespace waste {
 namespace {
 
-constexpr int64_t kStopPollMs = 10;  // while reads are waited for
+constexpr int64_t kPollMs = 10;  // of `stop` and of the limit, while reads are waited for
 
 }  // namespace
 
@@ -49,6 +49,7 @@ ExpertCache::ExpertCache(const Container& container, const ExpertCacheOptions& o
       is_guess_(static_cast<size_t>(options.slot_count)),
       reader_(std::move(reader)),
       slot_limit_(options.slot_count) {
+  counters_.slots = options.slot_count;
   const auto most = static_cast<size_t>(options.max_experts + options.max_expected);
   leased_.reserve(most);
   guesses_.reserve(most);
@@ -73,7 +74,7 @@ void ExpertCache::LimitSlots(int64_t slot_count) {
     slot_limit_ =
         std::clamp(slot_count, options_.max_experts + options_.max_expected, options_.slot_count);
   }
-  // A fetch that runs applies it when it ends.
+  // A fetch that runs applies it itself, between the experts it uses.
   const std::unique_lock<std::mutex> fetch(fetch_mutex_, std::try_to_lock);
   if (fetch.owns_lock()) ApplyLimit();
 }
@@ -165,6 +166,7 @@ Status ExpertCache::UseArriving(const std::function<bool()>& stop, const Use& us
     for (auto more = reader_->Wait(0); more.has_value(); more = reader_->Wait(0))
       WASTE_TRY(TakeIn(*more));
     if (!arrived_.empty()) use(arrived_);
+    ApplyLimit();
   }
   return Status();
 }
@@ -173,7 +175,10 @@ Result<ExpertReader::Completion> ExpertCache::NextRead(const std::function<bool(
   std::optional<ExpertReader::Completion> read = reader_->Wait(0);
   if (read.has_value()) return *std::move(read);
   const int64_t start = MonotonicMicros();
-  while (!read.has_value() && !(stop && stop())) read = reader_->Wait(kStopPollMs);
+  while (!read.has_value() && !(stop && stop())) {
+    ApplyLimit();
+    read = reader_->Wait(kPollMs);
+  }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++counters_.stalls;
@@ -235,16 +240,18 @@ std::span<uint8_t> ExpertCache::RecordOf(int32_t layer, int32_t slot) {
   return memory_.bytes().subspan(static_cast<size_t>(slot * slot_bytes), static_cast<size_t>(size));
 }
 
-// Slots that are leased, for guesses and by FillOne, are kept; there are fewer than the limit.
+// Slots that are leased, by the fetch that runs, for guesses and by FillOne, are kept; there are
+// never more of them than the limit.
 void ExpertCache::ApplyLimit() {
   int64_t limit;
+  const auto used = [this] { return table_.slot_count() - static_cast<int64_t>(retired_.size()); };
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    limit = slot_limit_;
+    // FillOne holds none that a fetch may need.
+    const int64_t least = options_.max_experts + options_.max_expected + (filling_ ? 1 : 0);
+    limit = std::max(slot_limit_, std::min(least, table_.slot_count()));
+    counters_.slots = limit;
   }
-  // FillOne holds none that a fetch may need.
-  if (filling_) limit = std::max(limit, options_.max_experts + options_.max_expected + 1);
-  const auto used = [this] { return table_.slot_count() - static_cast<int64_t>(retired_.size()); };
   while (used() > limit) {
     const int32_t slot = table_.Take();
     WASTE_CHECK(slot != kNone);

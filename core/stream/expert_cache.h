@@ -39,6 +39,7 @@ struct ExpertCacheOptions {
 
 // Every expert that was asked for is a hit or a miss.
 struct ExpertCacheCounters {
+  int64_t slots = 0;              // in use now: the others' memory was given back
   int64_t hits = 0;               // experts that were in a slot when they were asked for
   int64_t misses = 0;             // experts that had to be read for it
   int64_t foreseen = 0;           // of those, the ones whose read a guess had begun, or ended
@@ -77,7 +78,8 @@ class ExpertCache : public ExpertSource {
   void Expect(int32_t layer, std::span<const int32_t> experts) override;
 
   // Uses only `slot_count` slots from now on (held within what one fetch needs and what Create was
-  // given) and gives the memory of the others back: at once, or when the fetch that runs has ended.
+  // given) and gives the memory of the others back: at once, or as soon as the fetch that runs is
+  // between two experts.
   void LimitSlots(int64_t slot_count);
 
   // Reads one expert into an empty slot, on the calling thread, unless somebody fetches: first

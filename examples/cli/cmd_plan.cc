@@ -16,20 +16,21 @@ constexpr const char* kFooter = R"(
 floor       = trunk + state + scratch + staging: the least that works, slowly
 recommended = floor and two working sets of experts
 cache       = what the budget leaves for experts: the more, the fewer reads
+usable      = RAM this process may use, without what is reserved for other open models
 
 Examples:
   waste plan model.waste                 what this machine would give
   waste plan model.waste --budget 16G    does it fit, and what is left for the cache?
 JSON: floor_bytes, recommended_bytes, trunk_bytes, state_bytes, scratch_bytes, staging_bytes,
-      cache_bytes, usable_bytes, budget_bytes, fits)";
+      cache_bytes, usable_bytes, reserved_bytes, budget_bytes, fits)";
 
 void WriteTable(const waste_memory_plan& plan) {
   const std::pair<const char*, int64_t> rows[] = {
-      {"trunk", plan.trunk_bytes},     {"state", plan.state_bytes},
-      {"scratch", plan.scratch_bytes}, {"staging", plan.staging_bytes},
-      {"floor", plan.floor_bytes},     {"recommended", plan.recommended_bytes},
-      {"usable", plan.usable_bytes},   {"budget", plan.budget_bytes},
-      {"cache", plan.cache_bytes}};
+      {"trunk", plan.trunk_bytes},       {"state", plan.state_bytes},
+      {"scratch", plan.scratch_bytes},   {"staging", plan.staging_bytes},
+      {"floor", plan.floor_bytes},       {"recommended", plan.recommended_bytes},
+      {"reserved", plan.reserved_bytes}, {"usable", plan.usable_bytes},
+      {"budget", plan.budget_bytes},     {"cache", plan.cache_bytes}};
   for (const auto& [name, size_bytes] : rows) {
     std::string line = name;
     line.resize(12, ' ');
@@ -53,6 +54,7 @@ int Plan(const ModelOptions& options, bool json) {
                {"staging_bytes", plan.staging_bytes},
                {"cache_bytes", plan.cache_bytes},
                {"usable_bytes", plan.usable_bytes},
+               {"reserved_bytes", plan.reserved_bytes},
                {"budget_bytes", plan.budget_bytes},
                {"fits", plan.fits != 0}});
   } else {

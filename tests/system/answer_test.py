@@ -12,6 +12,7 @@ from program import Terminal, run, start
 
 KEYS = {"text", "thinking", "tool", "tokens", "prompt_tokens", "finish_reason", "seed",
         "prefill_tok_s", "decode_tok_s", "prefill_us", "decode_us", "experts_hit", "experts_missed",
+        "experts_foreseen", "speculative_bytes", "read_stalls",
         "bytes_read", "read_us", "direct_io", "budget_bytes", "peak_rss_bytes"}
 LATENCY_S = 1.0  # from a Ctrl-C to the end of the program, on a busy machine
 

@@ -380,6 +380,27 @@ BOOST_AUTO_TEST_CASE(slots_in_use_are_given_up_when_the_fetch_ends) {
   BOOST_TEST(Hits(*cache, 1, {0, 1}) == 0);
 }
 
+// The slots that are not in use are given back while the fetch still waits for its reads.
+BOOST_AUTO_TEST_CASE(a_fetch_that_waits_gives_slots_back) {
+  const auto cache = Cache(8, 1);
+  for (int32_t expert = 0; expert < 8; ++expert) MustFetch(*cache, 1, {expert});
+  faults[1]->delay_us = 200'000;
+  int64_t held = 8;
+  const auto stop = [&] {
+    held = cache->counters().slots;
+    return false;
+  };
+  Contents contents;
+  std::thread shrinking([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    cache->LimitSlots(2);
+  });
+  Require(Fetch(*cache, 2, {0}, contents, stop));
+  shrinking.join();
+  BOOST_TEST(held == 2);
+  BOOST_TEST((contents[0] == Direct(2, 0)));
+}
+
 BOOST_AUTO_TEST_CASE(many_threads_share_a_cache) {
   const auto cache = Cache(7, 3, false, 3);
   std::vector<std::vector<uint8_t>> expected;
