@@ -21,12 +21,12 @@ struct LaneSpeed {
   double bytes_s = 0;
 };
 
-// The fewest lanes within 5 % of the best; of nothing measured, two.
+// The fewest lanes within 10 % of the best; of nothing measured, two.
 int32_t ChooseLanes(std::span<const LaneSpeed> speeds);
 
 // Speeds of the counts that `reader` and `memory` (records of container.record_bytes(), one after
 // another) allow, the best of each count's turns. Nothing is measured where reads fail: the first
-// step tells of that. Takes about 0.2 s. Before anything else uses the reader or the memory.
+// step tells of that. Takes about 0.3 s. Before anything else uses the reader or the memory.
 std::vector<LaneSpeed> MeasureLanes(const Container& container, ExpertReader& reader,
                                     std::span<uint8_t> memory);
 

@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(lanes_out_of_range_are_refused) {
 BOOST_AUTO_TEST_CASE(the_fewest_lanes_that_are_as_good_are_chosen) {
   using Speeds = std::vector<LaneSpeed>;
   BOOST_TEST(ChooseLanes({}) == 2);
-  BOOST_TEST(ChooseLanes(Speeds{{2, 1000}, {4, 1040}, {8, 1049}}) == 2);
+  BOOST_TEST(ChooseLanes(Speeds{{2, 1000}, {4, 1090}, {8, 1099}}) == 2);
   BOOST_TEST(ChooseLanes(Speeds{{2, 1000}, {4, 1300}, {8, 1350}}) == 4);
   BOOST_TEST(ChooseLanes(Speeds{{2, 100}, {4, 200}, {8, 400}}) == 8);
   BOOST_TEST(ChooseLanes(Speeds{{2, 400}, {4, 200}, {8, 100}}) == 2);
