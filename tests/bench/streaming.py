@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What streaming costs and keeps to, on one container: a table of budgets, and the same text at all.
+"""What streaming costs and keeps to, on one container: a table of budgets, one text at all.
 
     python3 tests/bench/streaming.py MODEL [--tokens N] [--prompt-tokens N] [--repeats N]
 

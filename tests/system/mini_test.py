@@ -13,7 +13,8 @@ from program import MINI, run
 QUESTION = "What is the capital of Italy?"
 ANSWER = "The capital of Italy is Rome."
 PLAN_KEYS = {"floor_bytes", "recommended_bytes", "trunk_bytes", "state_bytes", "scratch_bytes",
-             "staging_bytes", "cache_bytes", "usable_bytes", "reserved_bytes", "budget_bytes", "fits"}
+             "staging_bytes", "cache_bytes", "usable_bytes", "reserved_bytes", "budget_bytes",
+             "fits"}
 INFO_KEYS = {"name", "vocab_size", "layer_count", "hidden_size", "expert_count",
              "experts_per_token", "context", "expert_bytes", "container_bytes", "budget_bytes",
              "token_trunk_bytes", "token_flops",
