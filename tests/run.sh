@@ -121,7 +121,20 @@ run_python() {
   python3 tests/support/run_python.py "$results/$1.xml" "tests/$1" || true
 }
 
-# Beside what follows: these tests wait more than they compute.
+# Beside what follows: these tests wait more than they compute, and none of them is short of time.
+start_memory() {
+  python3 tests/support/run_python.py "$results/memory.xml" tests/system/memory \
+    > "$results/memory.log" 2>&1 &
+  memory=$!
+}
+
+finish_memory() {
+  wait "$memory" || true
+  cat "$results/memory.log"
+  [[ -e $results/memory.xml ]] || record memory run failed "no results"
+}
+
+# Beside what follows, for the same reason.
 start_bindings() {
   say "bindings: running in the background"
   bash bindings/conformance/run.sh --without c --results "$results" --jobs "$jobs" \
@@ -180,6 +193,7 @@ export PYTHONDONTWRITEBYTECODE=1
 
 build release release -DWASTE_TESTS=ON
 run_programs release release "$jobs" $(programs release)
+start_memory
 run_python tidy
 run_python system
 if [[ $quick -eq 0 ]]; then
@@ -189,5 +203,6 @@ if [[ $quick -eq 0 ]]; then
   run_tsan
   finish_bindings
 fi
+finish_memory
 say "done; logs are in $results"
 python3 tests/support/summary.py "$results"

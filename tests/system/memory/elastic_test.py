@@ -11,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import program
 
 MIB = 1 << 20

@@ -6,9 +6,11 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import program
 from program import MINI, run, start
 
