@@ -14,7 +14,7 @@ constexpr int32_t kCounts[] = {2, 4, 8};
 constexpr int32_t kTurns = 3;
 constexpr int64_t kTurnUs = 30'000;
 constexpr int64_t kReadTimeoutMs = 2'000;  // of a drive that hangs: enough has been seen
-constexpr double kAsGood = 0.9;  // turns of one count differ by as much
+constexpr double kAsGood = 0.9;            // turns of one count differ by as much
 
 // Numbers of experts that jump about, so that no drive reads ahead.
 class Jumps {
