@@ -58,7 +58,7 @@ Result<std::unique_ptr<ExpertStreamer>> ExpertStreamer::Create(const Container& 
   const int64_t total = ExpertTotal(container);
   streamer->keeps_usage_ = plan.cache_bytes > 0 && plan.slot_count < total;
   if (streamer->keeps_usage_) streamer->Learn(progress);
-  if (plan.cache_bytes > 0)
+  if (plan.cache_bytes > 0 && streamer->cache_->has_filling())
     streamer->filler_ = std::make_unique<BackgroundFiller>(*streamer->cache_);
   return streamer;
 }

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBusyPause{25};
-constexpr milliseconds kDonePause{500};  // slots may be emptied, and given back, later
+constexpr milliseconds kDonePause{2000};  // slots may be emptied, and given back, later
 
 milliseconds PauseAfter(ExpertCache::Filling filling) {
   switch (filling) {

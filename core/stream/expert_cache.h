@@ -85,6 +85,8 @@ class ExpertCache : public ExpertSource {
   // Reads one expert into an empty slot, on the calling thread, unless somebody fetches: first
   // those that Learn named, then, if all experts fit, the others. One thread at a time.
   Filling FillOne();
+  // Before the first Fetch: whether there is anything that it could fill in.
+  bool has_filling() const { return !to_fill_.empty(); }
 
   // Counts from an earlier run, before the first Fetch; what they name and is not here is skipped.
   void Learn(const UsageLog& usage);

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(placement_changes_nothing) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_instruction_set_gives_the_same_text) {
+BOOST_AUTO_TEST_CASE(every_instruction_set_gives_the_same_text, *boost::unit_test::label("slow")) {
   const Behaviour expected = BehaviourOf(Open(MiniModel()));
   int32_t ran = 0;
   for (const int32_t isa : {WASTE_ISA_SCALAR, WASTE_ISA_AVX2, WASTE_ISA_AVX512, WASTE_ISA_NEON}) {

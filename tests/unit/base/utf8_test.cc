@@ -78,7 +78,8 @@ void CheckAgainstTable(std::string_view text) {
 
 BOOST_AUTO_TEST_SUITE(utf8)
 
-BOOST_AUTO_TEST_CASE(all_sequences_of_up_to_three_bytes_are_judged_as_table_3_7_does) {
+BOOST_AUTO_TEST_CASE(all_sequences_of_up_to_three_bytes_are_judged_as_table_3_7_does,
+                     *boost::unit_test::label("slow")) {
   char bytes[3];
   for (int32_t a = 0; a < 256; ++a) {
     bytes[0] = static_cast<char>(a);
@@ -113,7 +114,8 @@ BOOST_AUTO_TEST_CASE(sequences_of_four_bytes_are_judged_at_every_edge) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_code_point_survives_the_way_to_bytes_and_back) {
+BOOST_AUTO_TEST_CASE(every_code_point_survives_the_way_to_bytes_and_back,
+                     *boost::unit_test::label("slow")) {
   std::string text;
   for (char32_t code_point = 0; code_point <= 0x10FFFF; ++code_point) {
     if (code_point >= 0xD800 && code_point <= 0xDFFF) continue;

@@ -90,7 +90,8 @@ double Difference(std::span<const float> got, std::span<const double> expected) 
 
 BOOST_AUTO_TEST_SUITE(forward)
 
-BOOST_AUTO_TEST_CASE(every_layer_and_the_logits_agree_with_the_formulas_for_every_chunk) {
+BOOST_AUTO_TEST_CASE(every_layer_and_the_logits_agree_with_the_formulas_for_every_chunk,
+                     *boost::unit_test::label("slow")) {
   for (const Family& family : Families()) {
     const TinyModel model(family.options);
     ModelRig rig(model);
@@ -114,7 +115,8 @@ BOOST_AUTO_TEST_CASE(every_layer_and_the_logits_agree_with_the_formulas_for_ever
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_prompt_length_agrees_with_the_formulas) {
+BOOST_AUTO_TEST_CASE(every_prompt_length_agrees_with_the_formulas,
+                     *boost::unit_test::label("slow")) {
   for (const TinyModelOptions& options : ShortModels()) {
     const TinyModel model(options);
     ModelRig rig(model, {.isa = Isa::kBest});
@@ -132,7 +134,7 @@ BOOST_AUTO_TEST_CASE(every_prompt_length_agrees_with_the_formulas) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(instruction_sets_agree_with_the_formulas) {
+BOOST_AUTO_TEST_CASE(instruction_sets_agree_with_the_formulas, *boost::unit_test::label("slow")) {
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
     if (!KernelsFor(isa).ok()) continue;  // tests/kernel counts what this machine lacks
     for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
@@ -276,7 +278,8 @@ BOOST_AUTO_TEST_CASE(failed_or_cancelled_step_leaves_no_trace) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(restored_rewound_and_forked_sessions_go_on_with_the_same_bits) {
+BOOST_AUTO_TEST_CASE(restored_rewound_and_forked_sessions_go_on_with_the_same_bits,
+                     *boost::unit_test::label("slow")) {
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
     const TinyModel model(options);
     ModelRig rig(model);

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_guess_that_is_being_read_is_waited_for_and_not_read_again
 
 BOOST_AUTO_TEST_CASE(a_stale_guess_that_has_not_begun_is_never_read) {
   const auto cache = CacheAhead(6, 3, 3);
-  faults[1]->delay_us = 30'000;
+  faults[1]->delay_us = 300'000;
   FetchExpecting(*cache, 1, {0}, 2, {4, 5, 6});  // one lane: only 4 begins
   AwaitReads(2, 1);
   MustFetch(*cache, 3, {7});
@@ -218,12 +218,15 @@ BOOST_AUTO_TEST_CASE(where_they_do_not_only_what_was_learned_is) {
 
 BOOST_AUTO_TEST_CASE(nothing_is_filled_while_somebody_fetches_or_a_moment_later) {
   const auto cache = CacheAhead(24, 2, 2);
+  const int64_t start = MonotonicMicros();
   Require(cache->Fetch(1, Experts{0}, kNoStop, [&](const auto&) {
     Filling filling = Filling::kDone;
     std::thread([&] { filling = cache->FillOne(); }).join();
     BOOST_CHECK(filling == Filling::kBusy);
   }));
-  BOOST_CHECK(cache->FillOne() == Filling::kBusy);
+  const Filling filling = cache->FillOne();
+  const bool is_soon = MonotonicMicros() - start < 50'000;  // on a loaded machine it may not be
+  BOOST_CHECK(!is_soon || filling == Filling::kBusy);
 }
 
 BOOST_AUTO_TEST_CASE(a_fill_that_fails_is_left_out) {

@@ -384,7 +384,7 @@ BOOST_AUTO_TEST_CASE(slots_in_use_are_given_up_when_the_fetch_ends) {
 BOOST_AUTO_TEST_CASE(a_fetch_that_waits_gives_slots_back) {
   const auto cache = Cache(8, 1);
   for (int32_t expert = 0; expert < 8; ++expert) MustFetch(*cache, 1, {expert});
-  faults[1]->delay_us = 200'000;
+  faults[1]->delay_us = 500'000;
   int64_t held = 8;
   const auto stop = [&] {
     held = cache->counters().slots;

@@ -47,6 +47,15 @@ struct Fixture {
     reader.Read(requests, priority);
   }
 
+  // Begins the read of expert 0, which takes so long that all that follows is asked for meanwhile.
+  void HoldFirst(ExpertReader& reader) {
+    faults->delay_us = 300'000;
+    Ask(reader, {0}, ReadPriority::kDemand);
+    AwaitReads(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // it has read how long it takes
+    faults->delay_us = 0;
+  }
+
   // Experts in the order in which their reads end.
   static std::vector<int64_t> Take(ExpertReader& reader, size_t count) {
     std::vector<int64_t> ids;
@@ -81,9 +90,7 @@ BOOST_FIXTURE_TEST_SUITE(expert_reader, Fixture)
 
 BOOST_AUTO_TEST_CASE(demand_goes_before_speculation_that_has_not_begun) {
   const auto reader = Reader(1);
-  faults->delay_us = 20'000;
-  Ask(*reader, {0}, kDemand);
-  AwaitReads(1);
+  HoldFirst(*reader);
   Ask(*reader, {1, 2}, kSpeculation);
   Ask(*reader, {3, 4}, kDemand);
   BOOST_TEST(Take(*reader, 5) == (Ids{0, 3, 4, 1, 2}), boost::test_tools::per_element());
@@ -91,9 +98,7 @@ BOOST_AUTO_TEST_CASE(demand_goes_before_speculation_that_has_not_begun) {
 
 BOOST_AUTO_TEST_CASE(speculation_that_turns_out_to_be_needed_goes_behind_the_demands) {
   const auto reader = Reader(1);
-  faults->delay_us = 20'000;
-  Ask(*reader, {0}, kDemand);
-  AwaitReads(1);
+  HoldFirst(*reader);
   Ask(*reader, {1, 2, 3}, kSpeculation);
   Ask(*reader, {4}, kDemand);
   reader->Promote(3);
@@ -103,10 +108,9 @@ BOOST_AUTO_TEST_CASE(speculation_that_turns_out_to_be_needed_goes_behind_the_dem
 
 BOOST_AUTO_TEST_CASE(what_was_not_begun_can_be_taken_back) {
   const auto reader = Reader(1);
-  faults->delay_us = 20'000;
-  Ask(*reader, {0, 1}, kDemand);
+  HoldFirst(*reader);
+  Ask(*reader, {1}, kDemand);
   Ask(*reader, {2, 3}, kSpeculation);
-  AwaitReads(1);
   BOOST_TEST(!reader->Cancel(0));  // being read
   BOOST_TEST(reader->Cancel(1));
   BOOST_TEST(reader->Cancel(2));
@@ -118,7 +122,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_begun_can_be_taken_back) {
 // With four lanes, speculation has two, and a demand begins at once beside it.
 BOOST_AUTO_TEST_CASE(speculation_leaves_lanes_for_demand) {
   const auto reader = Reader(4);
-  faults->delay_us = 200'000;
+  faults->delay_us = 500'000;
   Ask(*reader, {0, 1, 2, 3}, kSpeculation);
   AwaitReads(2);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -137,7 +141,7 @@ BOOST_AUTO_TEST_CASE(as_many_reads_run_at_once_as_lanes_are_allowed) {
     reader->LimitLanes(lanes);
     BOOST_TEST(reader->lanes() == lanes);
     faults->reads = 0;
-    faults->delay_us = 100'000;
+    faults->delay_us = 400'000;
     Ask(*reader, {0, 1, 2, 3, 4}, kDemand);
     AwaitReads(lanes);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
