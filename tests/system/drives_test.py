@@ -21,7 +21,7 @@ class Drives(program.ProgramTest):
         self.addCleanup(folder.cleanup)
         self.model = pathlib.Path(folder.name, "copy.waste")
         self.other = pathlib.Path(folder.name, "other")
-        shutil.copytree(MINI, self.model)
+        program.copy_model(MINI, self.model)
         self.other.mkdir()
         for bank in self.model.glob("experts-L*.bin"):
             shutil.copy(bank, self.other)

@@ -3,7 +3,6 @@
 import json
 import math
 import pathlib
-import shutil
 import tempfile
 import unittest
 
@@ -162,7 +161,7 @@ class Files(program.ProgramTest):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.model = pathlib.Path(folder.name, "copy.waste")
-        shutil.copytree(MINI, self.model)
+        program.copy_model(MINI, self.model)
 
     def test_a_sound_model_is_sound(self):
         result = self.json_of("verify", self.model)

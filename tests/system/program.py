@@ -9,6 +9,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -43,6 +44,11 @@ def seconds_to_end(process):
     process.send_signal(signal.SIGINT)
     process.wait(timeout=TIMEOUT_S)
     return time.monotonic() - begin
+
+
+def copy_model(source, target):
+    """A container as it was made: not with what earlier runs have learned."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("usage.waste"))
 
 
 class Terminal:
