@@ -164,12 +164,13 @@ class NoExperts : public ExpertSource {
 
 class ContainerBackend : public Backend {
  public:
-  explicit ContainerBackend(PreparedContainer prepared) : prepared_(std::move(prepared)) {}
+  ContainerBackend(PreparedContainer prepared, const MemoryPlan& plan)
+      : prepared_(std::move(prepared)), plan_(plan) {}
 
   Status Load(const OpenOptions& options, Progress& progress);
 
   const BackendInfo& info() const override { return info_; }
-  const MemoryPlan& plan() const override { return prepared_.plan; }
+  const MemoryPlan& plan() const override { return plan_; }
   const Tokenizer& tokenizer() const override { return *text_.tokenizer; }
   const ChatFormat* chat() const override { return text_.chat.get(); }
 
@@ -205,6 +206,7 @@ class ContainerBackend : public Backend {
 
   // In order of use: what comes later points into what came before.
   PreparedContainer prepared_;
+  const MemoryPlan plan_;
   BackendInfo info_;
   TextParts text_;
   std::unique_ptr<ThreadPool> pool_;
@@ -269,7 +271,6 @@ Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOp
   WASTE_ASSIGN(const int64_t weight_bytes, Weights::Measure(*prepared.container, config));
   prepared.sizes = SizesOf(*prepared.container, config, weight_bytes, prepared.context,
                            prepared.threads, ExpertsAhead(config.moe.top_k, options));
-  prepared.plan = PlanOnThisMachine(prepared.sizes, options.budget_bytes);
   return prepared;
 }
 
@@ -284,9 +285,8 @@ Result<OpenedBackend> OpenContainerBackend(const std::string& path, const OpenOp
                                            Progress& progress) {
   WASTE_ASSIGN(PreparedContainer prepared, PrepareContainer(path, options));
   MemoryGrant grant = GrantMemory(prepared.sizes, options.budget_bytes, progress);
-  prepared.plan = grant.plan;
-  WASTE_TRY(CheckPlan(prepared.plan, options.budget_bytes));
-  auto backend = std::make_unique<ContainerBackend>(std::move(prepared));
+  WASTE_TRY(CheckPlan(grant.plan, options.budget_bytes));
+  auto backend = std::make_unique<ContainerBackend>(std::move(prepared), grant.plan);
   WASTE_TRY(backend->Load(options, progress));
   return OpenedBackend{std::move(grant.reservation), std::move(backend)};
 }

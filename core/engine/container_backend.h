@@ -19,14 +19,13 @@
 
 namespace waste {
 
-// A container whose config was understood and whose plan was made, before anything is loaded.
+// A container whose config was understood, and what it would take, before anything is loaded.
 struct PreparedContainer {
   std::unique_ptr<Container> container;
   ModelConfig config;
   int64_t context = 0;
   int32_t threads = 1;
   ModelSizes sizes;
-  MemoryPlan plan;
 };
 
 // Errors: those of Container::Open and ParseModelConfig; kArgument for options out of range.

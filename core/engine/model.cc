@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/container_backend.h"
+#include "engine/memory_grant.h"
 #include "engine/scripted_backend.h"
 
 namespace waste {
@@ -31,7 +32,7 @@ Result<std::shared_ptr<Model>> Model::Open(const std::string& path, const OpenOp
 Result<MemoryPlan> Model::Plan(const std::string& path, const OpenOptions& options) {
   if (IsScript(path)) return PlanScript(ScriptPath(path), options);
   WASTE_ASSIGN(const PreparedContainer prepared, PrepareContainer(path, options));
-  return prepared.plan;
+  return PlanOnThisMachine(prepared.sizes, options.budget_bytes);
 }
 
 Model::Model(OpenedBackend opened, std::shared_ptr<Progress> log)
@@ -49,11 +50,9 @@ bool Model::IsStopToken(int32_t token) const {
   return std::binary_search(stop_tokens_.begin(), stop_tokens_.end(), token);
 }
 
-int64_t Model::CacheAllowance(int64_t session_bytes) const {
+int64_t Model::BytesWithoutCache(int64_t session_bytes) const {
   const MemoryPlan& p = plan();
-  const int64_t rest =
-      p.limit_bytes - p.trunk_bytes - p.scratch_bytes - p.staging_bytes - session_bytes;
-  return std::min(rest, p.cache_bytes);  // negative: the sessions alone are too much
+  return p.trunk_bytes + p.scratch_bytes + p.staging_bytes + session_bytes;
 }
 
 int64_t Model::charged_bytes() const {
@@ -61,13 +60,11 @@ int64_t Model::charged_bytes() const {
   return ChargedBytes();
 }
 
-int64_t Model::ChargedBytes() const {
-  const MemoryPlan& p = plan();
-  return p.trunk_bytes + p.scratch_bytes + p.staging_bytes + session_bytes_ + CacheLimit();
-}
+int64_t Model::ChargedBytes() const { return BytesWithoutCache(session_bytes_) + CacheLimit(); }
 
 int64_t Model::CacheLimit() const {
-  return std::min(std::max(CacheAllowance(session_bytes_), int64_t{0}), pressure_bytes_);
+  const int64_t rest = plan().budget_bytes - BytesWithoutCache(session_bytes_);
+  return std::min(std::clamp(rest, int64_t{0}, plan().cache_bytes), pressure_bytes_);
 }
 
 Status Model::WatchPressure(const OpenOptions& options) {
@@ -97,15 +94,12 @@ Status Model::ChargeSession(int64_t bytes) {
   WASTE_ASSIGN(const StepQueue::Turn turn, steps_.Enter(nullptr));
   const std::lock_guard<std::mutex> lock(account_);
   const int64_t wanted = session_bytes_ + bytes;
-  const int64_t allowance = CacheAllowance(wanted);
-  if (allowance < 0) {
-    const int64_t needed = plan().limit_bytes - allowance;
+  if (const int64_t needed = BytesWithoutCache(wanted); needed > plan().limit_bytes)
     return Failure(Code::kRamBudget, "another session of ", bytes,
                    " bytes does not fit: ", session_bytes_,
                    " bytes of sessions are open and the budget is ", plan().limit_bytes,
                    "; close one, ask for a smaller context, or grant ", needed)
         .WithNeededBytes(needed);
-  }
   session_bytes_ = wanted;
   backend_->LimitCache(CacheLimit());
   ReserveCharged();

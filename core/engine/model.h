@@ -60,8 +60,9 @@ class Model {
               const std::function<bool()>& stop, ExpertCounters& used);
 
  private:
-  // Under account_: what the cache may hold beside the sessions, and what of it under pressure.
-  int64_t CacheAllowance(int64_t session_bytes) const;
+  int64_t BytesWithoutCache(int64_t session_bytes) const;
+  // Under account_: what the cache may hold. It makes room for sessions, so that the budget is kept
+  // as long as they fit it; beyond (automatic budgets only) they have the memory to themselves.
   int64_t CacheLimit() const;
   int64_t ChargedBytes() const;
   void ReserveCharged();  // what opening allocated, or more if sessions are charged more

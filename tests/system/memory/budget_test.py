@@ -110,6 +110,11 @@ class TrueWidth(BudgetTest):
     def test_an_automatic_budget_is_kept(self):
         self.check_automatic(self.model)
 
+    def test_sessions_keep_an_automatic_budget_while_the_cache_can_make_room(self):
+        figures = self.output_of([SESSIONS, self.model, 0, 256, 4, 200])
+        self.assertEqual(figures["memory_bytes"], figures["budget_bytes"])
+        self.assert_kept(figures)
+
 
 class Plans(program.ScriptTest):
     def test_a_budget_may_be_plain_bytes_or_have_a_unit(self):
