@@ -66,14 +66,7 @@ struct CacheRig {
     return content;
   }
 
-  static TinyOptions Options() {
-    TinyOptions options;
-    options.layers = 3;
-    options.experts = 8;
-    return options;
-  }
-
-  TinyContainer tiny{Options()};
+  TinyContainer tiny{{.layers = 3, .experts = 8}};
   FakeOpener opener;
   std::vector<std::shared_ptr<FileFaults>> faults;  // of layers 1, 2, 3
   std::unique_ptr<Container> container;

@@ -127,7 +127,7 @@ struct TinyOptions {
   nlohmann::ordered_json config = nlohmann::ordered_json::object();
   std::string rank_file = "IQ== 0\n";  // empty: none is written
   std::vector<SpecialToken> specials = {{1, "[BOS]"}};
-  std::string chat;  // chat.json's text; empty: none is written
+  std::string chat = {};  // chat.json's text; empty: none is written
 };
 
 inline void AddRandomTensor(const TinyTensor& tensor, std::mt19937& random,

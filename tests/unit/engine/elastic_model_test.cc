@@ -8,13 +8,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "engine/model.h"
 #include "os/system.h"
+#include "support/eventually.h"
 #include "support/fake_pressure.h"
 #include "support/tiny_container.h"
 
@@ -24,15 +24,6 @@ namespace {
 constexpr ElasticPace kQuick = {.halving_us = 1000, .calm_us = 1000, .growth_us = 1000};
 constexpr const char* kMini = WASTE_SOURCE_DIR "/examples/mini/mini.waste";
 constexpr int64_t kContext = 256;
-
-bool Eventually(const std::function<bool()>& holds) {
-  const int64_t end_us = MonotonicMicros() + 20'000'000;
-  while (MonotonicMicros() < end_us) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return holds();
-}
 
 struct Opened {
   explicit Opened(const ElasticPace& pace = {})

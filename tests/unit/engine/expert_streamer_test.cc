@@ -2,15 +2,13 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <string>
-#include <thread>
 
 #include "engine/expert_streamer.h"
+#include "support/eventually.h"
 #include "support/tiny_container.h"
 
 namespace waste {
@@ -37,14 +35,7 @@ struct Fixture {
 
   std::string UsagePath() const { return JoinPath(container->folder(), "usage.waste"); }
 
-  static TinyOptions Options() {
-    TinyOptions options;
-    options.layers = 3;
-    options.experts = 8;
-    return options;
-  }
-
-  TinyContainer tiny{Options()};
+  TinyContainer tiny{{.layers = 3, .experts = 8}};
   std::unique_ptr<Container> container = tiny.Open();
   Progress progress;
 };
@@ -56,8 +47,8 @@ BOOST_AUTO_TEST_CASE(the_next_run_begins_with_what_this_one_used) {
   BOOST_REQUIRE(FileExists(UsagePath()));
   const auto next = Open();
   // They are read in the background; a use before that is a miss, and tried again with another.
-  for (int i = 0; i < 1000 && next->counters().bytes_read < 2 * container->record_bytes(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  BOOST_TEST(
+      Eventually([&] { return next->counters().bytes_read >= 2 * container->record_bytes(); }));
   Use(*next, 1);
   BOOST_TEST(next->counters().hits == 2);
   BOOST_TEST(next->counters().misses == 0);
@@ -93,8 +84,8 @@ BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_written_is_no_error) {
 
 BOOST_AUTO_TEST_CASE(where_all_experts_fit_they_are_all_read_in_the_background) {
   const auto streamer = Open(20);
-  for (int i = 0; i < 1000 && streamer->counters().bytes_read < 24 * container->record_bytes(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  BOOST_TEST(Eventually(
+      [&] { return streamer->counters().bytes_read >= 24 * container->record_bytes(); }));
   Use(*streamer, 1);
   BOOST_TEST(streamer->counters().hits == 2);
 }

@@ -8,13 +8,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <new>
 #include <thread>
 
 #include "engine/pressure_watcher.h"
 #include "os/system.h"
+#include "support/eventually.h"
 #include "support/fake_pressure.h"
 #include "support/tiny_container.h"
 
@@ -23,16 +23,6 @@ namespace {
 
 constexpr ElasticPace kQuick = {.halving_us = 1000, .calm_us = 1000, .growth_us = 1000};
 constexpr int64_t kFull = 1 << 20;
-
-// Polls: how long it takes depends on the load of the machine.
-bool Eventually(const std::function<bool()>& holds) {
-  const int64_t end_us = MonotonicMicros() + 20'000'000;
-  while (MonotonicMicros() < end_us) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return holds();
-}
 
 // A watcher over a number in place of a cache.
 struct Rig {

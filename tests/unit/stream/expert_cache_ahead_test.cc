@@ -4,7 +4,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <random>
 #include <thread>
@@ -14,6 +13,7 @@
 #include "os/system.h"
 #include "stream/background_filler.h"
 #include "support/cache_rig.h"
+#include "support/eventually.h"
 
 namespace waste {
 namespace {
@@ -34,10 +34,7 @@ struct AheadRig : CacheRig {
   }
 
   void AwaitReads(int32_t layer, int64_t count) const {
-    const int64_t start = MonotonicMicros();
-    while (faults[layer - 1]->reads < count && MonotonicMicros() - start < 10'000'000)
-      std::this_thread::yield();
-    BOOST_REQUIRE(faults[layer - 1]->reads >= count);
+    BOOST_REQUIRE(Eventually([&] { return faults[layer - 1]->reads >= count; }));
   }
 
   // FillOne until it says so, past the pause that it makes after a fetch.

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "os/system.h"
 #include "stream/expert_cache.h"
 #include "support/allocation_count.h"
 #include "support/cache_rig.h"
+#include "support/eventually.h"
 
 namespace waste {
 namespace {
@@ -63,8 +63,7 @@ BOOST_AUTO_TEST_CASE(the_first_call_comes_while_reads_are_under_way) {
   Require(cache->Fetch(1, Experts{0, 1, 2, 3}, kNoStop, [&](const auto& arrived) {
     if (!std::exchange(first, false)) return;
     BOOST_TEST(arrived.empty());
-    const int64_t start = MonotonicMicros();
-    while (faults[0]->reads < 4 && MonotonicMicros() - start < 5'000'000) std::this_thread::yield();
+    Eventually([&] { return faults[0]->reads >= 4; });
     reads_begun = faults[0]->reads;
   }));
   BOOST_TEST(reads_begun == 4);  // all lanes read while this thread was in `use`

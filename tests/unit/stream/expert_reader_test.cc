@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,21 +11,14 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "os/system.h"
 #include "stream/expert_reader.h"
 #include "stream/lane_calibration.h"
+#include "support/eventually.h"
 #include "support/fake_file.h"
 #include "support/tiny_container.h"
 
 namespace waste {
 namespace {
-
-TinyOptions OneLayer() {
-  TinyOptions options;
-  options.layers = 1;
-  options.experts = 16;
-  return options;
-}
 
 // One bank of 16 experts on a fake file that a test makes slow.
 struct Fixture {
@@ -69,13 +63,10 @@ struct Fixture {
   }
 
   void AwaitReads(int64_t count) const {
-    const int64_t start = MonotonicMicros();
-    while (faults->reads < count && MonotonicMicros() - start < 10'000'000)
-      std::this_thread::yield();
-    BOOST_REQUIRE(faults->reads >= count);
+    BOOST_REQUIRE(Eventually([&] { return faults->reads >= count; }));
   }
 
-  TinyContainer tiny{OneLayer()};
+  TinyContainer tiny{{.layers = 1, .experts = 16}};
   FakeOpener opener;
   std::shared_ptr<FileFaults> faults;
   std::unique_ptr<Container> container;
