@@ -35,6 +35,7 @@ Result<OpenOptions> ToOpenOptions(const waste_open_options* given) {
   options.io = static_cast<IoMode>(o.io);
   options.lanes = o.read_lanes;
   options.lookahead = o.lookahead != 2;
+  options.exact = o.arithmetic == WASTE_ARITHMETIC_EXACT;
   WASTE_ASSIGN(options.verify, Switch(o.verify, "verify"));
   options.isa = static_cast<Isa>(o.isa);
   return options;

@@ -7,13 +7,27 @@
 namespace waste {
 namespace {
 
-constexpr int64_t kWorkingSets = 2;  // beyond the floor, in a recommended budget
+constexpr int64_t kWorkingSets = 2;   // beyond the floor, in a recommended budget
+constexpr int64_t kPrefillShare = 4;  // of what is beyond the floor: one part of so many
 
-int64_t AutomaticBudget(const MemoryPlan& plan, int64_t whole_bank_bytes) {
+int64_t AutomaticBudget(const MemoryPlan& plan, const ModelSizes& sizes, int64_t whole_bank_bytes) {
   const int64_t share = plan.usable_bytes / 4 * 3;
-  const int64_t everything = plan.floor_bytes + whole_bank_bytes;
+  int64_t prefill_bytes = 0;
+  for (const PrefillStep& step : sizes.prefill_steps)
+    prefill_bytes = std::max(prefill_bytes, step.more_bytes);
+  const int64_t everything = plan.floor_bytes + whole_bank_bytes +
+                             std::min(prefill_bytes, whole_bank_bytes / (kPrefillShare - 1));
   if (everything <= share) return everything;
   return std::max(plan.floor_bytes, std::min(plan.recommended_bytes, share));
+}
+
+// The longest step of prefill that its share pays for.
+PrefillStep ChoosePrefillStep(const ModelSizes& sizes, int64_t beyond_floor_bytes) {
+  PrefillStep chosen = sizes.prefill_steps.front();
+  for (const PrefillStep& step : sizes.prefill_steps)
+    if (step.rows > chosen.rows && step.more_bytes <= beyond_floor_bytes / kPrefillShare)
+      chosen = step;
+  return chosen;
 }
 
 }  // namespace
@@ -35,16 +49,20 @@ MemoryPlan PlanMemory(const ModelSizes& sizes, const MemoryRequest& request) {
       plan.floor_bytes + std::min(kWorkingSets * working_set, cacheable) * sizes.record_bytes;
 
   const bool automatic = request.budget_bytes == 0;
-  plan.budget_bytes =
-      automatic ? AutomaticBudget(plan, cacheable * sizes.record_bytes) : request.budget_bytes;
+  plan.budget_bytes = automatic ? AutomaticBudget(plan, sizes, cacheable * sizes.record_bytes)
+                                : request.budget_bytes;
   plan.limit_bytes =
       automatic ? std::max(plan.budget_bytes, plan.usable_bytes / 4 * 3) : plan.budget_bytes;
   plan.fits =
       automatic ? plan.floor_bytes <= plan.usable_bytes : plan.budget_bytes >= plan.floor_bytes;
 
+  const int64_t beyond_floor = std::max<int64_t>(plan.budget_bytes - plan.floor_bytes, 0);
+  const PrefillStep step = ChoosePrefillStep(sizes, beyond_floor);
+  plan.prefill_rows = step.rows;
+  plan.prefill_bytes = step.more_bytes;
   int64_t cache_slots = 0;
-  if (sizes.record_bytes > 0 && plan.budget_bytes > plan.floor_bytes)
-    cache_slots = std::min((plan.budget_bytes - plan.floor_bytes) / sizes.record_bytes, cacheable);
+  if (sizes.record_bytes > 0)
+    cache_slots = std::min((beyond_floor - plan.prefill_bytes) / sizes.record_bytes, cacheable);
   plan.cache_bytes = cache_slots * sizes.record_bytes;
   plan.slot_count = staging_slots + cache_slots;
   return plan;

@@ -139,7 +139,8 @@ int64_t Container::total_bytes() const {
 }
 
 int64_t Container::codebook_bytes() const {
-  return static_cast<int64_t>(codebooks_.values.size() * sizeof(float));
+  return static_cast<int64_t>((codebooks_.values.size() + codebooks_.turned.size()) *
+                              sizeof(float));
 }
 
 bool Container::direct_io() const {
@@ -329,8 +330,11 @@ Result<ExpertRecord> Container::ParseRecord(int32_t layer, int32_t expert,
                       .indices = record.data() + indices_at,
                       .scales = record.data() + scales_at};
     const int64_t stages = layout_.codec.stages;
-    for (int64_t stage = 0; stage < stages; ++stage)
-      view.books[stage] = codebooks_.book(header.first_codebook + kind * stages + stage);
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      const int64_t number = header.first_codebook + kind * stages + stage;
+      view.books[stage] = codebooks_.book(number);
+      view.turned_books[stage] = codebooks_.turned_book(number);
+    }
     return view;
   };
   const ExpertDims& dims = layout_.dims;

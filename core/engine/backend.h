@@ -7,6 +7,7 @@
 #ifndef WASTE_CORE_ENGINE_BACKEND_H_
 #define WASTE_CORE_ENGINE_BACKEND_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -76,6 +77,8 @@ struct BackendInfo {
   int64_t token_trunk_bytes = 0;  // of weights that every token reads from memory
   int64_t token_flops = 0;        // of a token's matrices, experts included
   int64_t context = 0;            // of a session unless it asks for less
+  // How long a step may be, and what of scratch the longer ones take; the shortest first.
+  std::array<PrefillStep, 5> prefill_steps = {{{64, 0}}};
   int32_t threads = 1;
   Isa isa = Isa::kScalar;
   bool direct_io = false;
@@ -86,9 +89,6 @@ struct BackendInfo {
 
 class Backend {
  public:
-  // Most tokens of one Step.
-  static constexpr int64_t kMaxRows = 64;
-
   virtual ~Backend() = default;
 
   virtual const BackendInfo& info() const = 0;
@@ -99,11 +99,12 @@ class Backend {
   virtual int64_t TimelineBytes(int64_t context) const = 0;
   virtual Result<std::unique_ptr<Timeline>> NewTimeline(int64_t context) = 0;
 
-  // Runs `tokens` (1 to kMaxRows, below vocab, and they fit) and writes the logits of the last
-  // logits.size() / vocab of them. On failure the timeline is as it was. `stop` is polled at least
-  // once a layer and ends the step with kCancelled.
+  // Runs `tokens` (1 to the rows of LimitPrefill, below vocab, and they fit), which are of a prompt
+  // or one token of an answer, and writes the logits of the last logits.size() / vocab of them. On
+  // failure the timeline is as it was. `stop` is polled at least once a layer and ends the step
+  // with kCancelled.
   virtual Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
-                      const std::function<bool()>& stop) = 0;
+                      bool is_prompt, const std::function<bool()>& stop) = 0;
 
   virtual ExpertCounters counters() const = 0;
   // The next line for the model's log: what steps had to go around.
@@ -111,6 +112,9 @@ class Backend {
   // How many bytes of experts may be kept beyond staging; gives memory back at once, or when the
   // experts that a running Step uses are free. Any thread.
   virtual void LimitCache(int64_t bytes) = 0;
+  // Steps have at most step.rows rows from now on; gives memory back that only longer ones use. Not
+  // while a Step runs.
+  virtual void LimitPrefill(const PrefillStep& /*step*/) {}
 };
 
 struct OpenedBackend {

@@ -14,6 +14,7 @@
 #include "model/forward.h"
 #include "model/state.h"
 #include "model/weights.h"
+#include "os/system.h"
 #include "parallel/thread_pool.h"
 
 namespace waste {
@@ -44,19 +45,36 @@ Result<int64_t> ChooseContext(const ModelConfig& config, int64_t asked) {
   return asked > 0 ? asked : std::min(most, OpenOptions::kDefaultContext);
 }
 
-ModelSizes SizesOf(const Container& container, const ModelConfig& config, int64_t weight_bytes,
-                   int64_t context, int32_t threads, int64_t ahead) {
+// Steps of 256, 512, ... rows, as long as a session could fill one.
+void AddPrefillSteps(const PreparedContainer& prepared, const OpenOptions& options,
+                     ModelSizes& sizes) {
+  int64_t rows = Forward::kLeastRows;
+  for (PrefillStep& step : sizes.prefill_steps) {
+    if (rows > Forward::kMostRows || rows / 2 >= prepared.context) break;
+    const int64_t bytes = Forward::ScratchBytes(
+        prepared.config, prepared.container->manifest().codec, *prepared.kernels, prepared.threads,
+        {.max_rows = rows, .fast = !options.exact});
+    if (rows == Forward::kLeastRows) sizes.scratch_bytes = bytes;
+    step = {rows, bytes - sizes.scratch_bytes};
+    rows *= 2;
+  }
+}
+
+ModelSizes SizesOf(const PreparedContainer& prepared, const OpenOptions& options,
+                   int64_t weight_bytes) {
+  const Container& container = *prepared.container;
+  const ModelConfig& config = prepared.config;
   ModelSizes sizes;
   sizes.trunk_bytes = weight_bytes + container.codebook_bytes();
-  sizes.state_bytes = SessionState::Bytes(config, context);
-  sizes.scratch_bytes = Forward::ScratchBytes(config, context, threads);
+  sizes.state_bytes = SessionState::Bytes(config, prepared.context);
   sizes.record_bytes = container.record_bytes();
   sizes.top_k = config.moe.top_k;
-  sizes.ahead = ahead;
+  sizes.ahead = ExpertsAhead(config.moe.top_k, options);
   for (const auto& [layer, entry] : container.manifest().layers) {
     ++sizes.moe_layers;
     sizes.expert_total += entry.experts;
   }
+  AddPrefillSteps(prepared, options, sizes);
   return sizes;
 }
 
@@ -183,8 +201,8 @@ class ContainerBackend : public Backend {
   }
 
   Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
-              const std::function<bool()>& stop) override {
-    SessionRows rows{&static_cast<StateTimeline&>(timeline).state(), tokens, logits};
+              bool is_prompt, const std::function<bool()>& stop) override {
+    SessionRows rows{&static_cast<StateTimeline&>(timeline).state(), tokens, logits, is_prompt};
     return forward_->Step({&rows, 1}, stop);
   }
 
@@ -194,6 +212,9 @@ class ContainerBackend : public Backend {
 
   std::optional<std::string> NextNotice() override { return container().NextNotice(); }
 
+  void LimitPrefill(const PrefillStep& step) override {
+    if (step.rows < plan().prefill_rows) DiscardPages(forward_->scratch());
+  }
   void LimitCache(int64_t bytes) override {
     if (streamer_ != nullptr) streamer_->LimitCache(bytes);
   }
@@ -202,7 +223,7 @@ class ContainerBackend : public Backend {
   const Container& container() const { return *prepared_.container; }
   const ModelConfig& config() const { return prepared_.config; }
 
-  void FillInfo(Isa isa);
+  void FillInfo();
 
   // In order of use: what comes later points into what came before.
   PreparedContainer prepared_;
@@ -216,7 +237,7 @@ class ContainerBackend : public Backend {
   std::unique_ptr<Forward> forward_;
 };
 
-void ContainerBackend::FillInfo(Isa isa) {
+void ContainerBackend::FillInfo() {
   info_.name = container().manifest().arch;
   info_.vocab = config().vocab;
   info_.layers = config().layers;
@@ -229,7 +250,8 @@ void ContainerBackend::FillInfo(Isa isa) {
   info_.token_flops = TokenFlops(container(), config());
   info_.context = prepared_.context;
   info_.threads = prepared_.threads;
-  info_.isa = isa;
+  info_.isa = prepared_.kernels->isa;
+  info_.prefill_steps = prepared_.sizes.prefill_steps;
   info_.direct_io = container().direct_io();
   info_.lanes = streamer_ == nullptr ? 0 : streamer_->lanes();
   info_.identity = IdentityOf(container().manifest());
@@ -240,7 +262,6 @@ void ContainerBackend::FillInfo(Isa isa) {
 }
 
 Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
-  WASTE_ASSIGN(const Kernels* kernels, KernelsFor(options.isa));
   WASTE_ASSIGN(text_, LoadText(container(), config()));
   WASTE_ASSIGN(pool_, ThreadPool::Create(prepared_.threads));
   WASTE_ASSIGN(weights_, Weights::Load(container(), config(), progress, pool_.get()));
@@ -249,9 +270,10 @@ Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
                                                    progress));
   }
   ExpertSource& experts = streamer_ ? streamer_->source() : no_experts_;
-  WASTE_ASSIGN(forward_, Forward::Create(config(), *weights_, container(), *kernels, *pool_,
-                                         experts, prepared_.context));
-  FillInfo(kernels->isa);
+  WASTE_ASSIGN(forward_,
+               Forward::Create(config(), *weights_, container(), *prepared_.kernels, *pool_,
+                               experts, {.max_rows = plan().prefill_rows, .fast = !options.exact}));
+  FillInfo();
   PassNoticesOn(container(), progress);
   return Status();
 }
@@ -269,8 +291,8 @@ Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOp
   WASTE_ASSIGN(prepared.context, ChooseContext(config, options.context));
   prepared.threads = options.threads > 0 ? options.threads : GrantedCores();
   WASTE_ASSIGN(const int64_t weight_bytes, Weights::Measure(*prepared.container, config));
-  prepared.sizes = SizesOf(*prepared.container, config, weight_bytes, prepared.context,
-                           prepared.threads, ExpertsAhead(config.moe.top_k, options));
+  WASTE_ASSIGN(prepared.kernels, KernelsFor(options.isa));
+  prepared.sizes = SizesOf(prepared, options, weight_bytes);
   return prepared;
 }
 

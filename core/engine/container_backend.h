@@ -15,6 +15,7 @@
 #include "container/container.h"
 #include "engine/backend.h"
 #include "engine/open_options.h"
+#include "kernels/kernels.h"
 #include "model/config.h"
 
 namespace waste {
@@ -25,13 +26,15 @@ struct PreparedContainer {
   ModelConfig config;
   int64_t context = 0;
   int32_t threads = 1;
+  const Kernels* kernels = nullptr;
   ModelSizes sizes;
 };
 
-// Errors: those of Container::Open and ParseModelConfig; kArgument for options out of range.
+// Errors: those of Container::Open and ParseModelConfig; kArgument for options out of range;
+// kUnsupported (the ISA).
 Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOptions& options);
 
-// Errors also: kRamBudget (with the floor), kNoMemory, kUnsupported (the ISA), kCancelled.
+// Errors also: kRamBudget (with the floor), kNoMemory, kCancelled.
 Result<OpenedBackend> OpenContainerBackend(const std::string& path, const OpenOptions& options,
                                            Progress& progress);
 

@@ -44,6 +44,7 @@ Model::Model(OpenedBackend opened, std::shared_ptr<Progress> log)
     stop_tokens_.insert(stop_tokens_.end(), chat()->stop_tokens().begin(),
                         chat()->stop_tokens().end());
   std::sort(stop_tokens_.begin(), stop_tokens_.end());
+  step_rows_ = StepLimit().rows;
 }
 
 bool Model::IsStopToken(int32_t token) const {
@@ -60,10 +61,29 @@ int64_t Model::charged_bytes() const {
   return ChargedBytes();
 }
 
-int64_t Model::ChargedBytes() const { return BytesWithoutCache(session_bytes_) + CacheLimit(); }
+int64_t Model::ChargedBytes() const {
+  return BytesWithoutCache(session_bytes_) + StepLimit().more_bytes + CacheLimit();
+}
+
+PrefillStep Model::StepLimit() const {
+  const int64_t rest =
+      std::min(plan().budget_bytes - BytesWithoutCache(session_bytes_), plan().prefill_bytes);
+  PrefillStep longest = info().prefill_steps.front();
+  for (const PrefillStep& step : info().prefill_steps)
+    if (step.rows > longest.rows && step.more_bytes <= rest) longest = step;
+  return longest;
+}
+
+void Model::ShareOut() {
+  const PrefillStep step = StepLimit();
+  if (step.rows != step_rows_.exchange(step.rows, std::memory_order_relaxed))
+    backend_->LimitPrefill(step);
+  backend_->LimitCache(CacheLimit());
+}
 
 int64_t Model::CacheLimit() const {
-  const int64_t rest = plan().budget_bytes - BytesWithoutCache(session_bytes_);
+  const int64_t rest =
+      plan().budget_bytes - BytesWithoutCache(session_bytes_) - StepLimit().more_bytes;
   return std::min(std::clamp(rest, int64_t{0}, plan().cache_bytes), pressure_bytes_);
 }
 
@@ -101,7 +121,7 @@ Status Model::ChargeSession(int64_t bytes) {
                    "; close one, ask for a smaller context, or grant ", needed)
         .WithNeededBytes(needed);
   session_bytes_ = wanted;
-  backend_->LimitCache(CacheLimit());
+  ShareOut();
   ReserveCharged();
   return Status();
 }
@@ -110,15 +130,15 @@ void Model::ReleaseSession(int64_t bytes) {
   const auto turn = steps_.Enter(nullptr);
   const std::lock_guard<std::mutex> lock(account_);
   session_bytes_ -= bytes;
-  backend_->LimitCache(CacheLimit());
+  ShareOut();
   ReserveCharged();
 }
 
 Status Model::Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
-                   const std::function<bool()>& stop, ExpertCounters& used) {
+                   bool is_prompt, const std::function<bool()>& stop, ExpertCounters& used) {
   WASTE_ASSIGN(const StepQueue::Turn turn, steps_.Enter(stop));
   const ExpertCounters before = backend_->counters();
-  const Status status = backend_->Step(timeline, tokens, logits, stop);
+  const Status status = backend_->Step(timeline, tokens, logits, is_prompt, stop);
   used = backend_->counters() - before;
   while (std::optional<std::string> notice = backend_->NextNotice()) log_->Log(*std::move(notice));
   return status;

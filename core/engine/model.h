@@ -7,6 +7,7 @@
 #ifndef WASTE_CORE_ENGINE_MODEL_H_
 #define WASTE_CORE_ENGINE_MODEL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,7 +47,11 @@ class Model {
   WorkCounters& work() { return work_; }  // of all sessions
   int64_t charged_bytes() const;          // trunk, scratch, staging, sessions, cache
 
-  // Memory of one session: the cache makes room. Errors: kRamBudget with the bytes needed.
+  // Most rows of a step as memory is now.
+  int64_t step_rows() const { return step_rows_.load(std::memory_order_relaxed); }
+
+  // Memory of one session: the cache makes room, then long steps of prefill. Errors: kRamBudget
+  // with the bytes needed.
   Status ChargeSession(int64_t bytes);
   void ReleaseSession(int64_t bytes);
 
@@ -57,13 +62,15 @@ class Model {
 
   // One step in its turn. `used` gets what it cost in experts. Errors: those of Backend::Step.
   Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
-              const std::function<bool()>& stop, ExpertCounters& used);
+              bool is_prompt, const std::function<bool()>& stop, ExpertCounters& used);
 
  private:
   int64_t BytesWithoutCache(int64_t session_bytes) const;
   // Under account_: what the cache may hold. It makes room for sessions, so that the budget is kept
   // as long as they fit it; beyond (automatic budgets only) they have the memory to themselves.
   int64_t CacheLimit() const;
+  PrefillStep StepLimit() const;  // the same for the longest step of prefill, which goes last
+  void ShareOut();                // under account_, no step running: tells the backend both
   int64_t ChargedBytes() const;
   void ReserveCharged();  // what opening allocated, or more if sessions are charged more
 
@@ -78,6 +85,7 @@ class Model {
   WorkCounters work_;
   mutable std::mutex account_;
   int64_t session_bytes_ = 0;
+  std::atomic<int64_t> step_rows_{1};
   int64_t pressure_bytes_ = INT64_MAX;        // what memory pressure leaves the cache
   std::unique_ptr<PressureWatcher> watcher_;  // last: its thread uses the rest
 };

@@ -28,6 +28,7 @@ struct OpenOptions {
   int32_t lanes = 0;      // reads at once; 0: what a short measurement finds best
   bool lookahead = true;  // guess what the next layer needs, and read it when nothing else is read
   bool verify = false;
+  bool exact = false;  // f32 over dequantised weights only; else faster arithmetic is allowed
   Isa isa = Isa::kBest;
   std::function<std::unique_ptr<MemoryPressure>()> pressure = SystemMemoryPressure;
   ElasticPace pace = {};

@@ -109,7 +109,7 @@ class ScriptedBackend : public Backend {
   void LimitCache(int64_t) override {}
 
   Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
-              const std::function<bool()>& stop) override;
+              bool is_prompt, const std::function<bool()>& stop) override;
 
  private:
   const ScriptAnswer& AnswerOf(const Cursor& cursor) const {
@@ -157,7 +157,8 @@ Status ScriptedBackend::Happen(const Cursor& cursor, const std::function<bool()>
 }
 
 Status ScriptedBackend::Step(Timeline& timeline, std::span<const int32_t> tokens,
-                             std::span<float> logits, const std::function<bool()>& stop) {
+                             std::span<float> logits, bool /*is_prompt*/,
+                             const std::function<bool()>& stop) {
   constexpr float kSure = 20;  // a logit that any temperature up to 2 samples
   auto& script_timeline = static_cast<ScriptTimeline&>(timeline);
   std::vector<Cursor> cursors = {script_timeline.last()};

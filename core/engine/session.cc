@@ -172,9 +172,11 @@ Status Session::Run(std::span<float> logits, Phase phase, const std::function<bo
   const int64_t logit_rows = static_cast<int64_t>(logits.size()) / vocab;
   if (timeline_->position() > total - logit_rows) timeline_->RewindTo(total - logit_rows);
 
+  // What is computed how is decided once, so that it does not depend on where steps are cut.
+  const bool is_prompt = total - timeline_->position() > 1;
   while (timeline_->position() < total) {
-    const int64_t begin = timeline_->position();
-    const int64_t end = std::min(total, begin + Backend::kMaxRows);
+    const int64_t begin = timeline_->position(), most = model_->step_rows();
+    const int64_t end = std::min(total, (begin / most + 1) * most);
     // Of this step's rows, those at or behind the first one whose logits are wanted.
     const int64_t wanted = std::clamp(end - (total - logit_rows), int64_t{0}, end - begin);
     const auto out = logits.subspan(
@@ -185,7 +187,7 @@ Status Session::Run(std::span<float> logits, Phase phase, const std::function<bo
     const Status status = model_->Step(
         *timeline_,
         std::span(tokens_).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
-        out, stop, used);
+        out, is_prompt, stop, used);
     const int64_t rows = status.ok() ? end - begin : 0;
     const int64_t micros = MonotonicMicros() - started_us;
     for (WorkCounters* work : {&model_->work(), &work_, also})

@@ -18,6 +18,8 @@ const Kernels* TableOf(Isa isa) {
       return Avx2Kernels();
     case Isa::kAvx512:
       return Avx512Kernels();
+    case Isa::kAvx512Vbmi:
+      return Avx512VbmiKernels();
     case Isa::kNeon:
     case Isa::kBest:
       break;
@@ -26,7 +28,7 @@ const Kernels* TableOf(Isa isa) {
 }
 
 const Kernels* BestTable() {
-  for (const Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
+  for (const Isa isa : {Isa::kAvx512Vbmi, Isa::kAvx512, Isa::kAvx2}) {
     if (TableOf(isa) != nullptr && CpuHas(isa)) return TableOf(isa);
   }
   return ScalarKernels();

@@ -20,6 +20,13 @@
 
 namespace waste {
 
+// Floats of scratch that trunk_rows and expert_rows need for matrices of `columns`: one row, or a
+// decoded tile and its sums.
+inline constexpr int64_t kRowsScratch = 24 * 1024;
+inline constexpr int64_t RowsScratch(int64_t columns) {
+  return columns > kRowsScratch ? columns : kRowsScratch;
+}
+
 struct Kernels {
   Isa isa;
 
@@ -29,25 +36,51 @@ struct Kernels {
   // y[i] += a * x[i]. Bit-identical on every ISA that fuses (all but scalar, which rounds twice).
   void (*axpy)(float a, const float* x, float* y, int64_t n);
 
+  // c[i, j] += sum over t of a[i * a_row + t * a_step] * b[t * b_stride + j], i below m, t below k,
+  // j below n; rows of c are c_stride apart. t ascends, each product is added by itself, so an
+  // element depends on m and n in no way. Tolerance of dot, with c as one more term.
+  void (*multiply_add)(const float* a, int64_t a_row, int64_t a_step, const float* b,
+                       int64_t b_stride, int64_t m, int64_t k, int64_t n, float* c,
+                       int64_t c_stride);
+
+  // y[i] = f(x[i]), i below n; y may be x. Relative error at most 1e-6 (tanh and softplus where the
+  // result is not below 1e-30). e^x is taken as e^-87 below -87 and as e^88 above 88.
+  void (*exp)(const float* x, int64_t n, float* y);
+  void (*sigmoid)(const float* x, int64_t n, float* y);   // 1 / (1 + e^-x)
+  void (*softplus)(const float* x, int64_t n, float* y);  // log(1 + e^x)
+  void (*tanh)(const float* x, int64_t n, float* y);
+
   // Rows [row_begin, row_end) of y = W x for `batch` inputs: x is [batch, columns] with rows
   // x_stride floats apart, y is [batch, rows] with rows y_stride apart. `scratch` holds
-  // columns rounded up to 128 floats. Weights of finite scales are decoded to the bits of
+  // RowsScratch(w.columns) floats. Weights of finite scales are decoded to the bits of
   // DecodeTrunkRow on every ISA; the sum has the tolerance of dot.
   void (*trunk_rows)(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                      int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch);
 
-  // The same for an expert's matrix; row_begin is a multiple of 64. `scratch` holds
-  // 64 * columns floats. The row's scale is applied to the finished sum: one rounding more.
+  // The same for an expert's matrix; row_begin is a multiple of 64. The row's scale is applied to
+  // the finished sum: one rounding more.
   void (*expert_rows)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                       int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch);
 
+  // The same for one input by look-up tables (expert_tables.h), where the ISA has instructions for
+  // them; elsewhere both are null. build_tables fills groups [group_begin, group_end) of `tables`,
+  // which is TableBytes(w.codec, w.columns) long, from x [columns] and w's books, and serves every
+  // matrix with these books; `scratch` holds kTableScratch floats. table_rows writes rows
+  // [row_begin, row_end) of y [rows]; row_begin is a multiple of 64. Within 0.1 % of the rms of
+  // expert_rows.
+  void (*build_tables)(const ExpertMatrix& w, const float* x, int64_t group_begin,
+                       int64_t group_end, uint8_t* tables, float* scratch);
+  void (*table_rows)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
+                     const uint8_t* tables, float* y);
+
   // One step of the gated delta rule for one head: S is [keys, values], row-major.
   //   S <- diag(decay) S;  u = S^T k;  S <- S + k (beta (v - u))^T;  out = S^T q
-  // decay, k, q are [keys]; v, out are [values]. `scratch` holds `values` floats. A value's column
-  // does not depend on the others. Each sum over keys is within (keys + 4) * 2^-24 of its terms.
-  void (*delta_step)(float* state, const float* decay, const float* k, const float* q,
-                     const float* v, float beta, int64_t keys, int64_t values, float* out,
-                     float* scratch);
+  // S is read from `state` and written to `next`, which may be the same. decay, k, q are [keys]; v,
+  // out are [values]. `scratch` holds `values` floats. A value's column does not depend on the
+  // others. Each sum over keys is within (keys + 4) * 2^-24 of its terms.
+  void (*delta_step)(const float* state, float* next, const float* decay, const float* k,
+                     const float* q, const float* v, float beta, int64_t keys, int64_t values,
+                     float* out, float* scratch);
 };
 
 // The table for `isa`. Errors: kUnsupported if this machine lacks it or this build has no kernels

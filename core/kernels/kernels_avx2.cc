@@ -25,6 +25,7 @@ using Vec = __m256;
 using Eight = __m256;
 
 constexpr int64_t kLanes = 8;
+constexpr int kProductVectors = 2;  // 8 sums, 2 inputs, a factor
 constexpr bool kFuseTrunk = false;
 constexpr int kFusedInputs = 2;
 constexpr int kBlockInputs = 3;  // 12 sums, 3 inputs and a weight: all 16 registers
@@ -48,6 +49,21 @@ WASTE_OP Vec Add(Vec a, Vec b) { return _mm256_add_ps(a, b); }
 WASTE_OP Vec Sub(Vec a, Vec b) { return _mm256_sub_ps(a, b); }
 WASTE_OP Vec Mul(Vec a, Vec b) { return _mm256_mul_ps(a, b); }
 WASTE_OP Vec Fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
+
+WASTE_OP Vec Div(Vec a, Vec b) { return _mm256_div_ps(a, b); }
+WASTE_OP Vec Max(Vec a, Vec b) { return _mm256_max_ps(a, b); }
+WASTE_OP Vec Min(Vec a, Vec b) { return _mm256_min_ps(a, b); }
+WASTE_OP Vec Round(Vec v) {
+  return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+WASTE_OP Vec Power2(Vec n) {
+  const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
+}
+WASTE_OP Vec AbsLess(Vec a, Vec b, Vec then, Vec otherwise) {
+  const Vec magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
+  return _mm256_blendv_ps(otherwise, then, _mm256_cmp_ps(magnitude, b, _CMP_LT_OQ));
+}
 
 WASTE_OP float Sum(Vec v) {
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
@@ -74,6 +90,7 @@ WASTE_OP __m256i SpreadWord(const uint8_t* bytes) {
 }
 
 #include "kernels/simd_dense.inc"
+#include "kernels/simd_functions.inc"
 #include "kernels/simd_rows.inc"
 
 struct F32 : NaturalOrder {
@@ -192,8 +209,15 @@ struct Q3G : NaturalOrder {
 constexpr Kernels kTable = {.isa = Isa::kAvx2,
                             .dot = Dot,
                             .axpy = Axpy,
+                            .multiply_add = MultiplyAdd,
+                            .exp = Exp,
+                            .sigmoid = Sigmoids,
+                            .softplus = Softpluses,
+                            .tanh = Tanhs,
                             .trunk_rows = TrunkRows,
                             .expert_rows = ExpertRows,
+                            .build_tables = nullptr,
+                            .table_rows = nullptr,
                             .delta_step = DeltaStep};
 
 }  // namespace

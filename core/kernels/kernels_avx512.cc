@@ -31,9 +31,10 @@ using Vec = __m512;
 using Eight = __m256;
 
 constexpr int64_t kLanes = 16;
+constexpr int kProductVectors = 4;  // 16 sums, 4 inputs, factors from memory
 constexpr bool kFuseTrunk = true;
 constexpr int kFusedInputs = 4;
-constexpr int kBlockInputs = 4;  // 16 sums, 4 inputs and 4 weights: 24 of 32 registers
+constexpr int kBlockInputs = 6;  // 24 sums, 6 inputs and a weight: 31 of 32 registers
 
 WASTE_OP __mmask16 FirstLanes(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
 
@@ -51,6 +52,15 @@ WASTE_OP Vec Add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
 WASTE_OP Vec Sub(Vec a, Vec b) { return _mm512_sub_ps(a, b); }
 WASTE_OP Vec Mul(Vec a, Vec b) { return _mm512_mul_ps(a, b); }
 WASTE_OP Vec Fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
+
+WASTE_OP Vec Div(Vec a, Vec b) { return _mm512_div_ps(a, b); }
+WASTE_OP Vec Max(Vec a, Vec b) { return _mm512_max_ps(a, b); }
+WASTE_OP Vec Min(Vec a, Vec b) { return _mm512_min_ps(a, b); }
+WASTE_OP Vec Round(Vec v) { return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT); }
+WASTE_OP Vec Power2(Vec n) { return _mm512_scalef_ps(_mm512_set1_ps(1.0f), n); }
+WASTE_OP Vec AbsLess(Vec a, Vec b, Vec then, Vec otherwise) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(_mm512_abs_ps(a), b, _CMP_LT_OQ), otherwise, then);
+}
 
 WASTE_OP float Sum(Vec v) {
   const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
@@ -84,6 +94,7 @@ WASTE_OP __m512i SpreadWords(const uint8_t* low, const uint8_t* high) {
 }
 
 #include "kernels/simd_dense.inc"
+#include "kernels/simd_functions.inc"
 #include "kernels/simd_rows.inc"
 
 struct F32 : NaturalOrder {
@@ -211,8 +222,15 @@ struct Q3G : NaturalOrder {
 constexpr Kernels kTable = {.isa = Isa::kAvx512,
                             .dot = Dot,
                             .axpy = Axpy,
+                            .multiply_add = MultiplyAdd,
+                            .exp = Exp,
+                            .sigmoid = Sigmoids,
+                            .softplus = Softpluses,
+                            .tanh = Tanhs,
                             .trunk_rows = TrunkRows,
                             .expert_rows = ExpertRows,
+                            .build_tables = nullptr,
+                            .table_rows = nullptr,
                             .delta_step = DeltaStep};
 
 }  // namespace

@@ -3,6 +3,8 @@
 // The meaning of every kernel: plain loops in the order of the formula, nothing fused, nothing
 // reordered. The other tables are tested against this one. Pure functions; any thread.
 
+#include <cmath>
+
 #include "base/bytes.h"
 #include "base/half.h"
 #include "kernels/tables.h"
@@ -18,6 +20,30 @@ float Dot(const float* a, const float* b, int64_t n) {
 
 void Axpy(float a, const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a * x[i];
+}
+
+void MultiplyAdd(const float* a, int64_t a_row, int64_t a_step, const float* b, int64_t b_stride,
+                 int64_t m, int64_t k, int64_t n, float* c, int64_t c_stride) {
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t t = 0; t < k; ++t)
+      Axpy(a[i * a_row + t * a_step], b + t * b_stride, c + i * c_stride, n);
+}
+
+void Exp(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = std::exp(std::fmin(std::fmax(x[i], -87.0f), 88.0f));
+}
+
+void Sigmoids(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = 1.0f / (1.0f + std::exp(-x[i]));
+}
+
+// Above 20 the 1 is below f32's last place.
+void Softpluses(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] > 20.0f ? x[i] : std::log1p(std::exp(x[i]));
+}
+
+void Tanhs(const float* x, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = std::tanh(x[i]);
 }
 
 void TrunkRows(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
@@ -55,20 +81,21 @@ void ExpertRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const
   }
 }
 
-void DeltaStep(float* state, const float* decay, const float* k, const float* q, const float* v,
-               float beta, int64_t keys, int64_t values, float* out, float* scratch) {
+void DeltaStep(const float* state, float* next, const float* decay, const float* k, const float* q,
+               const float* v, float beta, int64_t keys, int64_t values, float* out,
+               float* scratch) {
   for (int64_t j = 0; j < values; ++j) scratch[j] = out[j] = 0.0f;
   for (int64_t i = 0; i < keys; ++i) {
     for (int64_t j = 0; j < values; ++j) {
-      state[i * values + j] *= decay[i];
-      scratch[j] += k[i] * state[i * values + j];  // u
+      next[i * values + j] = state[i * values + j] * decay[i];
+      scratch[j] += k[i] * next[i * values + j];  // u
     }
   }
   for (int64_t j = 0; j < values; ++j) scratch[j] = beta * (v[j] - scratch[j]);
   for (int64_t i = 0; i < keys; ++i) {
     for (int64_t j = 0; j < values; ++j) {
-      state[i * values + j] += k[i] * scratch[j];
-      out[j] += q[i] * state[i * values + j];
+      next[i * values + j] += k[i] * scratch[j];
+      out[j] += q[i] * next[i * values + j];
     }
   }
 }
@@ -76,8 +103,15 @@ void DeltaStep(float* state, const float* decay, const float* k, const float* q,
 constexpr Kernels kTable = {.isa = Isa::kScalar,
                             .dot = Dot,
                             .axpy = Axpy,
+                            .multiply_add = MultiplyAdd,
+                            .exp = Exp,
+                            .sigmoid = Sigmoids,
+                            .softplus = Softpluses,
+                            .tanh = Tanhs,
                             .trunk_rows = TrunkRows,
                             .expert_rows = ExpertRows,
+                            .build_tables = nullptr,
+                            .table_rows = nullptr,
                             .delta_step = DeltaStep};
 
 }  // namespace

@@ -42,6 +42,11 @@ Compute::Scratch::Scratch(Compute& compute) {
   }
 }
 
+int64_t Compute::RowGrain(int64_t work, int64_t inputs) {
+  const int64_t least = inputs < kManyInputs ? kRowStep : kManyRowStep;
+  return RoundUp(std::max<int64_t>(1, kPieceWork / std::max<int64_t>(work, 1)), least);
+}
+
 void Compute::Project(std::span<const Projection> projections, Rows x) {
   if (projections.empty()) return;
   const int64_t columns = projections.front().w->columns;
@@ -50,8 +55,7 @@ void Compute::Project(std::span<const Projection> projections, Rows x) {
     WASTE_CHECK(projection.w->columns == columns);
     rows += projection.w->rows;
   }
-  // Kernels take four rows at a time.
-  const int64_t grain = RoundUp(std::max<int64_t>(1, kPieceWork / (columns * x.count)), 4);
+  const int64_t grain = RowGrain(columns * x.count, x.count);
   Run(rows, grain, [&](int64_t begin, int64_t end) {
     const Scratch scratch(*this);
     int64_t first = 0;  // row of this projection in the sequence of all

@@ -21,6 +21,10 @@
 
 namespace waste {
 
+// Most rows of a step that a block other than the experts works on at a time: enough for the
+// kernels to be as fast as they get. A multiple of kDeltaChunk.
+inline constexpr int64_t kTileRows = 256;
+
 // Rows of f32 vectors, `stride` floats apart.
 struct Rows {
   const float* data;
@@ -47,6 +51,14 @@ class Compute {
   static constexpr int64_t kBlock = 64;
   // Multiply-adds of a piece of work: some microseconds.
   static constexpr int64_t kPieceWork = int64_t{1} << 16;
+
+  // Kernels take so many rows of a matrix at a time; with many inputs, tiles of them.
+  static constexpr int64_t kRowStep = 4;
+  static constexpr int64_t kManyInputs = 16, kManyRowStep = 16;
+  // Rows of a piece when one takes `work`.
+  static int64_t RowGrain(int64_t work, int64_t inputs);
+
+  int32_t threads() const { return pool_.threads(); }
 
   // `scratch` is [pool.threads()] pieces of `scratch_bytes` each.
   Compute(const Kernels& table, ThreadPool& pool, uint8_t* scratch, int64_t scratch_bytes);

@@ -59,6 +59,7 @@ void DecayFromBegin(const DeltaRows& rows, int64_t dim, Chunk& chunk) {
 
 // A and Q, column by column: k_i is decayed on to the end of the chunk, row after row.
 void DecayToEnd(const Kernels& kernels, const DeltaRows& rows, int64_t dim, Chunk& chunk) {
+  std::fill_n(chunk.qk, kDeltaChunk * kDeltaChunk, 0.0f);
   for (int64_t i = 0; i < rows.count; ++i) {
     float* k = chunk.k_end + i * dim;  // E_ti k_i
     std::copy_n(rows.k + i * rows.stride, dim, k);
@@ -75,37 +76,29 @@ void ReadState(const Kernels& kernels, const float* state, int64_t count, int64_
                Chunk& chunk) {
   std::fill_n(chunk.delta, count * dim, 0.0f);
   std::fill_n(chunk.out, count * dim, 0.0f);
-  for (int64_t c = 0; c < dim; ++c) {
-    const float* row = state + c * dim;
-    for (int64_t t = 0; t < count; ++t) {
-      kernels.axpy(chunk.k_begin[t * dim + c], row, chunk.delta + t * dim, dim);
-      kernels.axpy(chunk.q_begin[t * dim + c], row, chunk.out + t * dim, dim);
-    }
-  }
+  kernels.multiply_add(chunk.k_begin, dim, 1, state, dim, count, dim, dim, chunk.delta, dim);
+  kernels.multiply_add(chunk.q_begin, dim, 1, state, dim, count, dim, dim, chunk.out, dim);
 }
 
 // The unit lower-triangular solve for d, and the outputs that follow from it.
 void Solve(const Kernels& kernels, const DeltaRows& rows, int64_t dim, Chunk& chunk) {
   for (int64_t t = 0; t < rows.count; ++t) {
     float* delta = chunk.delta + t * dim;
-    for (int64_t i = 0; i < t; ++i)
-      kernels.axpy(chunk.kk[t * kDeltaChunk + i], chunk.delta + i * dim, delta, dim);
+    kernels.multiply_add(chunk.kk + t * kDeltaChunk, 0, 1, chunk.delta, dim, 1, t, dim, delta, dim);
     const float beta = rows.beta[t * rows.beta_stride];
     const float* v = rows.v + t * rows.stride;
     for (int64_t j = 0; j < dim; ++j) delta[j] = beta * (v[j] - delta[j]);
-    for (int64_t i = 0; i <= t; ++i)
-      kernels.axpy(chunk.qk[t * kDeltaChunk + i], chunk.delta + i * dim, chunk.out + t * dim, dim);
   }
+  // Outputs need all of d above their row: zeros stand in for what is below.
+  kernels.multiply_add(chunk.qk, kDeltaChunk, 1, chunk.delta, dim, rows.count, rows.count, dim,
+                       chunk.out, dim);
 }
 
 void WriteState(const Kernels& kernels, const Chunk& chunk, int64_t count, int64_t dim,
-                float* state) {
-  for (int64_t c = 0; c < dim; ++c) {
-    float* row = state + c * dim;
-    for (int64_t j = 0; j < dim; ++j) row[j] *= chunk.decay[c];
-    for (int64_t i = 0; i < count; ++i)
-      kernels.axpy(chunk.k_end[i * dim + c], chunk.delta + i * dim, row, dim);
-  }
+                const float* state, float* next) {
+  for (int64_t c = 0; c < dim; ++c)
+    for (int64_t j = 0; j < dim; ++j) next[c * dim + j] = chunk.decay[c] * state[c * dim + j];
+  kernels.multiply_add(chunk.k_end, 1, dim, chunk.delta, dim, dim, count, dim, next, dim);
 }
 
 DeltaRows Part(const DeltaRows& rows, int64_t begin, int64_t count) {
@@ -115,6 +108,7 @@ DeltaRows Part(const DeltaRows& rows, int64_t begin, int64_t count) {
   part.beta += begin * rows.beta_stride;
   part.out += begin * rows.stride;
   part.count = count;
+  part.position += begin;
   return part;
 }
 
@@ -126,32 +120,35 @@ int64_t DeltaScratchBytes(int64_t dim) {
   return arena.peak_bytes();
 }
 
-void DeltaRecurrent(const Kernels& kernels, const DeltaRows& rows, int64_t dim, float* state,
-                    uint8_t* scratch) {
+void DeltaRecurrent(const Kernels& kernels, const DeltaRows& rows, int64_t dim, const float* state,
+                    float* next, uint8_t* scratch) {
   Arena arena(scratch);
   float* out = arena.Floats(dim);
   float* kernel_scratch = arena.Floats(dim);
   for (int64_t t = 0; t < rows.count; ++t) {
     const int64_t at = t * rows.stride;
-    kernels.delta_step(state, rows.decay + at, rows.k + at, rows.q + at, rows.v + at,
-                       rows.beta[t * rows.beta_stride], dim, dim, out, kernel_scratch);
+    kernels.delta_step(t == 0 ? state : next, next, rows.decay + at, rows.k + at, rows.q + at,
+                       rows.v + at, rows.beta[t * rows.beta_stride], dim, dim, out, kernel_scratch);
     std::copy_n(out, dim, rows.out + at);
   }
 }
 
-void DeltaChunked(const Kernels& kernels, const DeltaRows& rows, int64_t dim, float* state,
-                  uint8_t* scratch) {
+void DeltaChunked(const Kernels& kernels, const DeltaRows& rows, int64_t dim, const float* state,
+                  float* next, uint8_t* scratch) {
   Arena arena(scratch);
   Chunk chunk = Chunk::Plan(arena, dim);
-  for (int64_t begin = 0; begin < rows.count; begin += kDeltaChunk) {
-    const DeltaRows part = Part(rows, begin, std::min(rows.count - begin, kDeltaChunk));
+  for (int64_t begin = 0; begin < rows.count;) {
+    const int64_t room = kDeltaChunk - (rows.position + begin) % kDeltaChunk;
+    const DeltaRows part = Part(rows, begin, std::min(rows.count - begin, room));
+    const float* const before = begin == 0 ? state : next;
     DecayFromBegin(part, dim, chunk);
     DecayToEnd(kernels, part, dim, chunk);
-    ReadState(kernels, state, part.count, dim, chunk);
+    ReadState(kernels, before, part.count, dim, chunk);
     Solve(kernels, part, dim, chunk);
-    WriteState(kernels, chunk, part.count, dim, state);
+    WriteState(kernels, chunk, part.count, dim, before, next);
     for (int64_t t = 0; t < part.count; ++t)
       std::copy_n(chunk.out + t * dim, dim, part.out + t * part.stride);
+    begin += part.count;
   }
 }
 

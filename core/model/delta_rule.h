@@ -21,7 +21,8 @@ namespace waste {
 inline constexpr int64_t kDeltaChunk = 16;
 
 // Rows of one head: q, k, v and decay are [count, dim], `stride` floats apart; beta is one number a
-// row, `beta_stride` apart. `out` has the strides of q and may be q.
+// row, `beta_stride` apart. `out` has the strides of q and may be q. `position` is that of the
+// first row in its text.
 struct DeltaRows {
   const float* q;
   const float* k;
@@ -31,17 +32,21 @@ struct DeltaRows {
   const float* beta;
   int64_t beta_stride;
   int64_t count;
+  int64_t position;
   float* out;
 };
 
 int64_t DeltaScratchBytes(int64_t dim);
 
-// Row by row. `state` is [dim, dim], keys by values.
-void DeltaRecurrent(const Kernels& kernels, const DeltaRows& rows, int64_t dim, float* state,
-                    uint8_t* scratch);
-// Chunk by chunk; agrees with the recurrence to f32's rounding.
-void DeltaChunked(const Kernels& kernels, const DeltaRows& rows, int64_t dim, float* state,
-                  uint8_t* scratch);
+// Row by row. S is read from `state` and left in `next`, both [dim, dim], keys by values; they may
+// be the same.
+void DeltaRecurrent(const Kernels& kernels, const DeltaRows& rows, int64_t dim, const float* state,
+                    float* next, uint8_t* scratch);
+// Chunk by chunk; agrees with the recurrence to f32's rounding. Chunks begin at multiples of
+// kDeltaChunk of the position, so that it does not matter in how many calls rows come as long as
+// those begin there too.
+void DeltaChunked(const Kernels& kernels, const DeltaRows& rows, int64_t dim, const float* state,
+                  float* next, uint8_t* scratch);
 
 }  // namespace waste
 

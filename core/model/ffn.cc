@@ -10,28 +10,31 @@ namespace waste {
 
 FfnScratch FfnScratch::Plan(Arena& arena, const ModelConfig& config, int64_t rows) {
   const int64_t shared = config.moe.inner * config.moe.shared_experts;
-  return {.inner = arena.Floats(rows * std::max(config.dense_inner, shared))};
+  return {.inner = arena.Floats(std::min(rows, kTileRows) * std::max(config.dense_inner, shared))};
 }
 
-int64_t FfnScratch::ThreadBytes(const ModelConfig& config, int64_t rows) {
+int64_t FfnScratch::ThreadBytes(const ModelConfig& config) {
   Arena arena;
-  arena.Floats(RoundUp(config.hidden, kTrunkGroup));
-  arena.Floats(rows * Compute::kBlock);
+  arena.Floats(RowsScratch(config.hidden));
+  arena.Floats(kTileRows * Compute::kBlock);
   return arena.peak_bytes();
 }
 
-void RunFfn(Compute& compute, const ModelConfig& config, const FfnWeights& w,
-            const FfnScratch& scratch, Rows x, float* out) {
+namespace {
+
+// At most kTileRows rows.
+void RunTile(Compute& compute, const ModelConfig& config, const FfnWeights& w,
+             const FfnScratch& scratch, Rows x, float* out) {
   const Kernels& kernels = compute.kernels;
   float* inner = scratch.inner;  // [rows, w.inner]: gate, then its activation
 
   // A piece makes the same rows of gate and up, so that the activation follows at once.
-  const int64_t work = 2 * config.hidden * x.count;
-  const int64_t grain = std::clamp<int64_t>(Compute::kPieceWork / work, 4, Compute::kBlock);
+  const int64_t grain =
+      std::min(Compute::RowGrain(2 * config.hidden * x.count, x.count), Compute::kBlock);
   compute.Run(w.inner, grain, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute);
     Arena arena(thread.memory());
-    float* kernel_scratch = arena.Floats(RoundUp(config.hidden, kTrunkGroup));
+    float* kernel_scratch = arena.Floats(RowsScratch(config.hidden));
     float* up = arena.Floats(x.count * Compute::kBlock);  // [rows, kBlock]
     for (int64_t r = begin; r < end; r += Compute::kBlock) {
       const int64_t n = std::min(end - r, Compute::kBlock);
@@ -40,12 +43,21 @@ void RunFfn(Compute& compute, const ModelConfig& config, const FfnWeights& w,
       kernels.trunk_rows(RowsOf(w.up, r, r + n), 0, n, x.data, x.stride, x.count, up,
                          Compute::kBlock, kernel_scratch);
       for (int64_t row = 0; row < x.count; ++row)
-        Activate(config, inner + row * w.inner + r, up + row * Compute::kBlock, n);
+        Activate(kernels, config, inner + row * w.inner + r, up + row * Compute::kBlock, n);
     }
   });
 
   const Projection down[] = {{&w.down, out, config.hidden}};
   compute.Project(down, {inner, w.inner, x.count});
+}
+
+}  // namespace
+
+void RunFfn(Compute& compute, const ModelConfig& config, const FfnWeights& w,
+            const FfnScratch& scratch, Rows x, float* out) {
+  for (int64_t row = 0; row < x.count; row += kTileRows)
+    RunTile(compute, config, w, scratch, {x.row(row), x.stride, std::min(x.count - row, kTileRows)},
+            out + row * config.hidden);
 }
 
 }  // namespace waste

@@ -19,10 +19,10 @@
 namespace waste {
 
 struct FfnScratch {
-  float* inner;  // [rows, widest inner]
+  float* inner;  // [kTileRows, widest inner]
 
   static FfnScratch Plan(Arena& arena, const ModelConfig& config, int64_t rows);
-  static int64_t ThreadBytes(const ModelConfig& config, int64_t rows);
+  static int64_t ThreadBytes(const ModelConfig& config);
 };
 
 // x is [rows, hidden], out [rows, hidden].

@@ -24,7 +24,7 @@
 namespace waste {
 namespace {
 
-constexpr int64_t kRows = Forward::kMaxRows;
+constexpr int64_t kLogitRows = 64;  // whose logits are made together
 
 int64_t ResidualBlockCount(const ModelConfig& config) {
   return config.attn_res_block > 0 ? CeilDivide(config.layers, config.attn_res_block) : 0;
@@ -38,10 +38,23 @@ int64_t ProjectThreadBytes(const ModelConfig& config) {
                 config.moe.latent, config.kda.width(), config.kda.head_dim, mla.q_lora_rank,
                 mla.heads * mla.v_dim});
   Arena arena;
-  arena.Floats(RoundUp(columns, kTrunkGroup));
-  arena.Floats(kRows * Compute::kBlock);
+  arena.Floats(RowsScratch(columns));
+  arena.Floats(kLogitRows * Compute::kBlock);
   return arena.peak_bytes();
 }
+
+struct ForwardPlan {
+  ExpertPlan experts;
+  int64_t rows;  // most of a step
+  int64_t threads;
+
+  ForwardPlan(const ExpertCodec& codec, const Kernels& kernels, int32_t thread_count,
+              const ForwardOptions& options)
+      : experts{codec, options.fast && kernels.table_rows != nullptr},
+        rows(options.max_rows),
+        threads(thread_count) {}
+  int64_t tile_rows() const { return std::min(rows, kTileRows); }
+};
 
 struct ForwardScratch {
   float* x;       // [rows, hidden]: the residual stream
@@ -55,60 +68,76 @@ struct ForwardScratch {
   uint8_t* threads;  // [threads, thread_bytes]
   int64_t thread_bytes;
 
-  static ForwardScratch Plan(Arena& arena, const ModelConfig& config, int64_t threads) {
+  static ForwardScratch Plan(Arena& arena, const ModelConfig& config, const ForwardPlan& plan) {
     ForwardScratch s;
-    for (float** rows : {&s.x, &s.input, &s.output}) *rows = arena.Floats(kRows * config.hidden);
-    s.blocks = arena.Floats(ResidualBlockCount(config) * kRows * config.hidden);
+    const int64_t floats = plan.rows * config.hidden;
+    for (float** rows : {&s.x, &s.input, &s.output}) *rows = arena.Floats(floats);
+    s.blocks = arena.Floats(ResidualBlockCount(config) * floats);
     s.thread_bytes =
         RoundUp(std::max({ProjectThreadBytes(config), KdaScratch::ThreadBytes(config),
-                          MlaScratch::ThreadBytes(config), FfnScratch::ThreadBytes(config, kRows),
-                          MoeScratch::ThreadBytes(config, kRows)}),
+                          MlaScratch::ThreadBytes(config), FfnScratch::ThreadBytes(config),
+                          MoeScratch::ThreadBytes(config, plan.experts, plan.rows)}),
                 Arena::kAlignment);
-    s.threads = arena.Bytes(threads * s.thread_bytes);
+    s.threads = arena.Bytes(plan.threads * s.thread_bytes);
     // One block runs at a time: they share what is left.
     const int64_t mark = arena.mark();
-    s.kda = KdaScratch::Plan(arena, config, kRows);
+    s.kda = KdaScratch::Plan(arena, config, plan.tile_rows());
     arena.RewindTo(mark);
-    s.mla = MlaScratch::Plan(arena, config, kRows);
+    s.mla = MlaScratch::Plan(arena, config, plan.tile_rows());
     arena.RewindTo(mark);
-    s.dense = FfnScratch::Plan(arena, config, kRows);
+    s.dense = FfnScratch::Plan(arena, config, plan.rows);
     arena.RewindTo(mark);
-    s.moe = MoeScratch::Plan(arena, config, kRows);
+    s.moe = MoeScratch::Plan(arena, config, plan.experts, plan.rows);
     return s;
   }
+};
+
+// Rows of a step that attention works on together.
+struct Tile {
+  int64_t begin, rows;
+  int64_t first_slice, slices;
 };
 
 }  // namespace
 
 struct Forward::Impl {
   Impl(const ModelConfig& model_config, const Weights& model_weights, const Container& files,
-       const Kernels& kernels, ThreadPool& pool, ExpertSource& experts, AlignedBuffer memory)
+       const Kernels& kernels, ThreadPool& pool, ExpertSource& experts, const ForwardPlan& shape,
+       AlignedBuffer memory)
       : config(model_config),
         weights(model_weights),
         container(files),
+        plan(shape),
         buffer(std::move(memory)),
         arena(buffer.data()),
-        s(ForwardScratch::Plan(arena, config, pool.threads())),
+        s(ForwardScratch::Plan(arena, config, plan)),
         compute(kernels, pool, s.threads, s.thread_bytes),
-        moe(compute, config, experts, s.moe) {
-    slices.reserve(kRows);
+        moe(compute, config, plan.experts, experts, s.moe) {
+    order.reserve(static_cast<size_t>(plan.rows));
+    slices.reserve(static_cast<size_t>(2 * plan.rows));
+    tiles.reserve(static_cast<size_t>(plan.rows));
   }
 
   Status Step(std::span<SessionRows> sessions, const std::function<bool()>& stop);
-  void Slice(std::span<const SessionRows> sessions);
-  Status Embed(std::span<const SessionRows> sessions);
+  void Arrange(std::span<SessionRows> sessions);
+  void Slice(const SessionRows& session);
+  Status Embed();
   Status RunLayer(int64_t layer, const std::function<bool()>& stop);
-  void NormInput(const float* res_query, const float* norm);
-  void PrepareRow(int64_t row, const float* res_query, const float* norm, float* out) const;
-  void Add();
-  void Logits(std::span<const SessionRows> sessions);
+  void RunAttention(int64_t layer, const Tile& tile, int64_t blocks_before);
+  // `history` is how many residual blocks the mix is of.
+  void NormInput(int64_t begin, int64_t end, int64_t history, const float* res_query,
+                 const float* norm);
+  void PrepareRow(int64_t row, int64_t history, const float* res_query, const float* norm,
+                  float* out) const;
+  void Add(int64_t begin, int64_t end);
+  void Logits();
+  void ProjectRows(std::span<const int64_t> of_row, std::span<float* const> logits);
   void ProjectHead(int64_t count, std::span<float* const> logits);
-
-  Rows input() const { return {s.input, config.hidden, rows}; }
 
   const ModelConfig& config;
   const Weights& weights;
   const Container& container;
+  const ForwardPlan plan;
   AlignedBuffer buffer;
   Arena arena;
   ForwardScratch s;
@@ -116,31 +145,40 @@ struct Forward::Impl {
   Moe moe;
   HiddenObserver observer;
 
-  std::vector<SessionSlice> slices;  // of the step that runs
-  int64_t rows = 0;                  // in it
-  int64_t blocks = 0;                // residual blocks begun
+  // Of the step that runs.
+  std::vector<const SessionRows*> order;  // prompts first
+  std::vector<SessionSlice> slices;       // tile by tile
+  std::vector<Tile> tiles;
+  int64_t rows = 0;
+  int64_t prompt_rows = 0;
+  int64_t blocks = 0;  // residual blocks begun
 };
 
-int64_t Forward::ScratchBytes(const ModelConfig& config, int64_t /*max_context*/, int32_t threads) {
-  // Attention sums online: nothing here grows with the context.
+int64_t Forward::ScratchBytes(const ModelConfig& config, const ExpertCodec& codec,
+                              const Kernels& kernels, int32_t threads,
+                              const ForwardOptions& options) {
   Arena arena;
-  ForwardScratch::Plan(arena, config, threads);
+  ForwardScratch::Plan(arena, config, ForwardPlan(codec, kernels, threads, options));
   return arena.peak_bytes();
 }
 
 Result<std::unique_ptr<Forward>> Forward::Create(const ModelConfig& config, const Weights& weights,
                                                  const Container& container, const Kernels& kernels,
                                                  ThreadPool& pool, ExpertSource& experts,
-                                                 int64_t max_context) {
-  WASTE_ASSIGN(AlignedBuffer memory,
-               AlignedBuffer::Allocate(ScratchBytes(config, max_context, pool.threads())));
-  auto impl =
-      std::make_unique<Impl>(config, weights, container, kernels, pool, experts, std::move(memory));
+                                                 const ForwardOptions& options) {
+  const ExpertCodec& codec = container.manifest().codec;
+  WASTE_ASSIGN(AlignedBuffer memory, AlignedBuffer::Allocate(ScratchBytes(
+                                         config, codec, kernels, pool.threads(), options)));
+  auto impl = std::make_unique<Impl>(config, weights, container, kernels, pool, experts,
+                                     ForwardPlan(codec, kernels, pool.threads(), options),
+                                     std::move(memory));
   return std::unique_ptr<Forward>(new Forward(std::move(impl)));
 }
 
 Forward::Forward(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Forward::~Forward() = default;
+
+std::span<uint8_t> Forward::scratch() { return impl_->buffer.bytes(); }
 
 void Forward::set_hidden_observer(HiddenObserver observer) {
   impl_->observer = std::move(observer);
@@ -151,44 +189,66 @@ Status Forward::Step(std::span<SessionRows> sessions, const std::function<bool()
 }
 
 Status Forward::Impl::Step(std::span<SessionRows> sessions, const std::function<bool()>& stop) {
-  Slice(sessions);
+  Arrange(sessions);
   if (rows == 0) return Status();
-  WASTE_TRY(Embed(sessions));
+  WASTE_TRY(Embed());
   blocks = 0;
   for (int64_t layer = 0; layer < config.layers; ++layer) {
-    if (stop && stop()) return Failure(Code::kCancelled, "stopped before layer ", layer);
     WASTE_TRY(RunLayer(layer, stop));
     if (observer) observer(layer, {s.x, static_cast<size_t>(rows * config.hidden)});
   }
-  Logits(sessions);
-  for (const SessionSlice& slice : slices) slice.state->Commit(slice.count);
+  Logits();
+  for (const SessionRows* session : order) session->state->Commit(std::ssize(session->tokens));
   return Status();
 }
 
-// Sessions without tokens have no part in the step.
-void Forward::Impl::Slice(std::span<const SessionRows> sessions) {
+// The step's rows: prompts first, then tokens that are being written. Sessions without tokens have
+// no part in it.
+void Forward::Impl::Arrange(std::span<SessionRows> sessions) {
+  order.clear();
   slices.clear();
-  rows = 0;
-  for (const SessionRows& session : sessions) {
-    const int64_t count = static_cast<int64_t>(session.tokens.size());
-    const int64_t logits = static_cast<int64_t>(session.logits.size());
-    WASTE_CHECK(logits % config.vocab == 0 && logits / config.vocab <= count);
-    if (count == 0) continue;
-    WASTE_CHECK(rows + count <= kRows);
-    WASTE_CHECK(session.state->position() + count <= session.state->context());
-    for (const SessionSlice& other : slices) WASTE_CHECK(other.state != session.state);
-    slices.push_back({session.state, rows, count});
-    rows += count;
+  tiles.clear();
+  rows = prompt_rows = 0;
+  for (const bool prompts : {true, false}) {
+    for (const SessionRows& session : sessions) {
+      if (session.tokens.empty() || session.is_prompt != prompts) continue;
+      for (const SessionRows* other : order) WASTE_CHECK(other->state != session.state);
+      order.push_back(&session);
+      Slice(session);
+    }
+    if (prompts) prompt_rows = rows;
+  }
+  WASTE_CHECK(rows <= plan.rows && rows - prompt_rows <= kMaxWritten);
+}
+
+// A session's rows as parts of tiles. Parts end at multiples of kTileRows of the text, so that a
+// step may be cut anywhere there.
+void Forward::Impl::Slice(const SessionRows& session) {
+  const int64_t count = std::ssize(session.tokens), start = session.state->position();
+  const int64_t logits = std::ssize(session.logits);
+  WASTE_CHECK(logits % config.vocab == 0 && logits / config.vocab <= count);
+  WASTE_CHECK(start + count <= session.state->context());
+  for (int64_t done = 0; done < count;) {
+    const int64_t part =
+        std::min({count - done, kTileRows - (start + done) % kTileRows, plan.tile_rows()});
+    if (tiles.empty() || tiles.back().rows + part > plan.tile_rows())
+      tiles.push_back({rows, 0, std::ssize(slices), 0});
+    Tile& tile = tiles.back();
+    slices.push_back({session.state, tile.rows, part, done, session.is_prompt});
+    ++tile.slices;
+    tile.rows += part;
+    rows += part;
+    done += part;
   }
 }
 
-Status Forward::Impl::Embed(std::span<const SessionRows> sessions) {
+Status Forward::Impl::Embed() {
   float* row = s.x;
-  // No block runs yet, so its input is free: 64 rows of f32 hold one row of any format.
+  // No block runs yet, so its input is free: rows of f32 hold one row of any format.
   const std::span<uint8_t> scratch(reinterpret_cast<uint8_t*>(s.input),
-                                   static_cast<size_t>(kRows * config.hidden) * sizeof(float));
-  for (const SessionRows& session : sessions) {
-    for (const int32_t token : session.tokens) {
+                                   static_cast<size_t>(plan.rows * config.hidden) * sizeof(float));
+  for (const SessionRows* session : order) {
+    for (const int32_t token : session->tokens) {
       WASTE_CHECK(token >= 0 && token < config.vocab);
       WASTE_TRY(container.ReadTrunkRow(*weights.embedding, token, scratch,
                                        {row, static_cast<size_t>(config.hidden)}));
@@ -200,88 +260,120 @@ Status Forward::Impl::Embed(std::span<const SessionRows> sessions) {
 
 Status Forward::Impl::RunLayer(int64_t layer, const std::function<bool()>& stop) {
   const LayerWeights& w = weights.layers[layer];
-  const int64_t floats = rows * config.hidden;
+  const int64_t blocks_before = blocks;
+  if (config.attn_res_block > 0 && layer % config.attn_res_block == 0) ++blocks;
+  for (const Tile& tile : tiles) {
+    if (stop && stop()) return Failure(Code::kCancelled, "stopped in layer ", layer);
+    RunAttention(layer, tile, blocks_before);
+  }
 
-  NormInput(w.attention_res_query, w.attention_norm);
-  const bool begins_block = config.attn_res_block > 0 && layer % config.attn_res_block == 0;
-  if (begins_block) std::copy_n(s.x, floats, s.blocks + blocks++ * kRows * config.hidden);
-  if (config.attention[layer] == AttentionKind::kKda)
-    RunKda(compute, config, w.kda, s.kda, layer, slices, input(), s.output);
-  else
-    RunMla(compute, config, w.mla, s.mla, layer, slices, input(), s.output);
-  if (begins_block)
-    std::copy_n(s.output, floats, s.x);  // the block holds what came before: the sum starts anew
-  else
-    Add();
-
-  NormInput(w.ffn_res_query, w.ffn_norm);
+  NormInput(0, rows, blocks, w.ffn_res_query, w.ffn_norm);
+  const Rows input{s.input, config.hidden, rows};
   if (config.is_moe(layer)) {
     const bool next_has_experts = layer + 1 < config.layers && config.is_moe(layer + 1);
     const MoeWeights* next = next_has_experts ? &weights.layers[layer + 1].moe : nullptr;
-    WASTE_TRY(moe.Run(layer, w.moe, next, input(), stop, s.output));
+    const int64_t multiplied = plan.experts.tables ? prompt_rows : rows;
+    WASTE_TRY(moe.Run(layer, w.moe, next, {input, multiplied}, stop, s.output));
   } else {
-    RunFfn(compute, config, w.dense, s.dense, input(), s.output);
+    RunFfn(compute, config, w.dense, s.dense, input, s.output);
   }
-  Add();
+  Add(0, rows);
   return Status();
 }
 
+// x += attention of the tile's rows. Where a residual block begins, it holds what came before, and
+// the sum starts anew.
+void Forward::Impl::RunAttention(int64_t layer, const Tile& tile, int64_t blocks_before) {
+  const LayerWeights& w = weights.layers[layer];
+  const bool begins_block = blocks > blocks_before;
+  const int64_t at = tile.begin * config.hidden, floats = tile.rows * config.hidden;
+  NormInput(tile.begin, tile.begin + tile.rows, blocks_before, w.attention_res_query,
+            w.attention_norm);
+  if (begins_block)
+    std::copy_n(s.x + at, floats, s.blocks + blocks_before * plan.rows * config.hidden + at);
+
+  const Rows input{s.input + at, config.hidden, tile.rows};
+  const auto of_tile = std::span(slices).subspan(static_cast<size_t>(tile.first_slice),
+                                                 static_cast<size_t>(tile.slices));
+  if (config.attention[layer] == AttentionKind::kKda)
+    RunKda(compute, config, w.kda, s.kda, layer, of_tile, input, s.output + at);
+  else
+    RunMla(compute, config, w.mla, s.mla, layer, of_tile, input, s.output + at);
+  if (begins_block)
+    std::copy_n(s.output + at, floats, s.x + at);
+  else
+    Add(tile.begin, tile.begin + tile.rows);
+}
+
 // out = RMSNorm(x), of what AttnRes makes of x where there is a query.
-void Forward::Impl::PrepareRow(int64_t row, const float* res_query, const float* norm,
-                               float* out) const {
+void Forward::Impl::PrepareRow(int64_t row, int64_t history, const float* res_query,
+                               const float* norm, float* out) const {
   const int64_t hidden = config.hidden;
   const float* x = s.x + row * hidden;
   if (res_query != nullptr) {
-    const ResidualBlocks history{s.blocks + row * hidden, kRows * hidden, blocks};
-    MixResiduals(compute.kernels, history, x, res_query, config.norm_eps, hidden, out);
+    const ResidualBlocks held{s.blocks + row * hidden, plan.rows * hidden, history};
+    MixResiduals(compute.kernels, held, x, res_query, config.norm_eps, hidden, out);
     x = out;
   }
   RmsNorm(compute.kernels, x, norm, config.norm_eps, hidden, out);
 }
 
-void Forward::Impl::NormInput(const float* res_query, const float* norm) {
-  const int64_t work = (2 + 3 * blocks) * config.hidden;
-  compute.Parallel(rows, work, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row)
-      PrepareRow(row, res_query, norm, s.input + row * config.hidden);
+void Forward::Impl::NormInput(int64_t begin, int64_t end, int64_t history, const float* res_query,
+                              const float* norm) {
+  const int64_t work = (2 + 3 * history) * config.hidden;
+  compute.Parallel(end - begin, work, [&](int64_t first, int64_t last) {
+    for (int64_t row = begin + first; row < begin + last; ++row)
+      PrepareRow(row, history, res_query, norm, s.input + row * config.hidden);
   });
 }
 
-void Forward::Impl::Add() {
-  for (int64_t i = 0; i < rows * config.hidden; ++i) s.x[i] += s.output[i];
+void Forward::Impl::Add(int64_t begin, int64_t end) {
+  const int64_t hidden = config.hidden;
+  compute.Parallel(end - begin, hidden, [&](int64_t first, int64_t last) {
+    const int64_t at = (begin + first) * hidden;
+    compute.kernels.axpy(1.0f, s.output + at, s.x + at, (last - first) * hidden);
+  });
 }
 
 // Of the last rows of each session, as many as its span has room for.
-void Forward::Impl::Logits(std::span<const SessionRows> sessions) {
-  std::array<int64_t, kRows> of_row;
-  std::array<float*, kRows> to;
-  int64_t count = 0, end = 0;
-  for (const SessionRows& session : sessions) {
-    end += static_cast<int64_t>(session.tokens.size());
-    const int64_t n = static_cast<int64_t>(session.logits.size()) / config.vocab;
+void Forward::Impl::Logits() {
+  std::array<int64_t, kLogitRows> of_row;
+  std::array<float*, kLogitRows> to;
+  size_t count = 0;
+  int64_t end = 0;
+  const auto flush = [&] {
+    if (count > 0) ProjectRows(std::span(of_row).first(count), std::span(to).first(count));
+    count = 0;
+  };
+  for (const SessionRows* session : order) {
+    end += std::ssize(session->tokens);
+    const int64_t n = std::ssize(session->logits) / config.vocab;
     for (int64_t i = 0; i < n; ++i) {
+      if (count == of_row.size()) flush();
       of_row[count] = end - n + i;
-      to[count++] = session.logits.data() + i * config.vocab;
+      to[count++] = session->logits.data() + i * config.vocab;
     }
   }
-  if (count == 0) return;
-  compute.Parallel(count, (2 + 3 * blocks) * config.hidden, [&](int64_t begin, int64_t last) {
-    for (int64_t i = begin; i < last; ++i)
-      PrepareRow(of_row[i], weights.final_res_query, weights.final_norm,
-                 s.input + i * config.hidden);
+  flush();
+}
+
+void Forward::Impl::ProjectRows(std::span<const int64_t> of_row, std::span<float* const> logits) {
+  const int64_t count = std::ssize(of_row);
+  compute.Parallel(count, (2 + 3 * blocks) * config.hidden, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      PrepareRow(of_row[static_cast<size_t>(i)], blocks, weights.final_res_query,
+                 weights.final_norm, s.input + i * config.hidden);
   });
-  ProjectHead(count, {to.data(), static_cast<size_t>(count)});
+  ProjectHead(count, logits);
 }
 
 // The rows' logits lie in as many places: a piece is projected aside and then copied out.
 void Forward::Impl::ProjectHead(int64_t count, std::span<float* const> logits) {
-  const int64_t work = config.hidden * count;
-  const int64_t grain =
-      RoundUp(std::clamp<int64_t>(Compute::kPieceWork / work, 4, Compute::kBlock), 4);
+  const int64_t grain = std::min(Compute::RowGrain(config.hidden * count, count), Compute::kBlock);
   compute.Run(config.vocab, grain, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute);
     Arena pieces(thread.memory());
-    float* kernel_scratch = pieces.Floats(RoundUp(config.hidden, kTrunkGroup));
+    float* kernel_scratch = pieces.Floats(RowsScratch(config.hidden));
     float* y = pieces.Floats(count * Compute::kBlock);  // [rows, kBlock]
     for (int64_t r = begin; r < end; r += Compute::kBlock) {
       const int64_t n = std::min(end - r, Compute::kBlock);

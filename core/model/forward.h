@@ -2,9 +2,8 @@
 //
 // The forward pass: one step over rows of tokens, of one session or of several. Reads like the
 // paper; one block a file (kda.cc, mla.cc, moe.cc, ffn.cc, attn_res.cc). Scratch is allocated once,
-// nothing in a step. A row's result does not depend on the other rows of its step, on threads, or
-// on where experts came from (the chunked delta rule, used for 16 rows and more of one session,
-// agrees with the recurrence to 1e-6 of the largest value). One Step at a time.
+// nothing in a step. A row's result does not depend on the other rows of its step, on how a prompt
+// is cut into steps, on threads, or on where experts came from. One Step at a time.
 
 #ifndef WASTE_CORE_MODEL_FORWARD_H_
 #define WASTE_CORE_MODEL_FORWARD_H_
@@ -26,33 +25,50 @@
 namespace waste {
 
 // Rows of one session: `tokens` continue it at state->position(). Logits of the last n tokens are
-// written to `logits`, [n, vocab].
+// written to `logits`, [n, vocab]. Rows of a prompt and tokens that are being written (one a step)
+// are computed in different ways, which agree to the tolerance of fast arithmetic.
 struct SessionRows {
   SessionState* state = nullptr;
   std::span<const int32_t> tokens;
   std::span<float> logits;
+  bool is_prompt = true;
+};
+
+struct ForwardOptions {
+  int64_t max_rows = 64;  // of a step; a power of two of kLeastRows or more, or less than that
+  bool fast = false;  // look-up tables for tokens that are being written, where kernels have them
 };
 
 class Forward {
  public:
-  // Most rows of one step. Prompts are cut into steps of this many rows from their start on.
-  static constexpr int64_t kMaxRows = 64;
+  // Prompts are cut into steps that end at multiples of their greatest length. Lengths from this
+  // one on give the same bits.
+  static constexpr int64_t kLeastRows = 256;
+  static constexpr int64_t kMostRows = 4096;
+  // Tokens being written that one step may have.
+  static constexpr int64_t kMaxWritten = 16;
 
   // What layers hand to the next one, for the oracle: [rows, hidden].
   using HiddenObserver = std::function<void(int64_t layer, std::span<const float> hidden)>;
 
-  static int64_t ScratchBytes(const ModelConfig& config, int64_t max_context, int32_t threads);
+  static int64_t ScratchBytes(const ModelConfig& config, const ExpertCodec& codec,
+                              const Kernels& kernels, int32_t threads,
+                              const ForwardOptions& options);
   // Everything passed in must outlive the Forward. Errors: kNoMemory.
   static Result<std::unique_ptr<Forward>> Create(const ModelConfig& config, const Weights& weights,
                                                  const Container& container, const Kernels& kernels,
                                                  ThreadPool& pool, ExpertSource& experts,
-                                                 int64_t max_context);
+                                                 const ForwardOptions& options);
   ~Forward();
 
-  // Runs at most kMaxRows rows in all and commits every session's state; on failure no state has
-  // changed. Tokens are below the vocabulary and every session has room for its rows. `stop` is
-  // polled once a layer and by the expert source: kCancelled. Other errors: kIo, kCorrupt.
+  // Runs at most max_rows rows in all, of them kMaxWritten that are no prompt's, and commits every
+  // session's state; on failure no state has changed. Tokens are below the vocabulary and every
+  // session has room for its rows. `stop` is polled several times a layer and by the expert source:
+  // kCancelled. Other errors: kIo, kCorrupt.
   Status Step(std::span<SessionRows> sessions, const std::function<bool()>& stop);
+
+  // What steps compute in; between them nothing in it is needed, and it may be discarded.
+  std::span<uint8_t> scratch();
 
   void set_hidden_observer(HiddenObserver observer);
 

@@ -16,29 +16,39 @@ constexpr float kUnitEps = 1e-6f;
 
 // Depthwise causal convolution and SiLU, in place over the `count` rows of one head's `dim`
 // channels. `ring` holds the size - 1 inputs before the first row, oldest first; `next_ring` gets
-// those before the row after the last.
+// those before the row after the last, and may be `ring`.
 struct Conv {
-  const float* weight;  // [dim, size], newest last
-  const float* ring;    // [dim, size - 1]
-  float* next_ring;     // [dim, size - 1]
+  const float* weight;  // [size, dim], `weight_stride` apart, newest last
+  int64_t weight_stride;
+  const float* ring;  // [dim, size - 1]
+  float* next_ring;   // [dim, size - 1]
 };
 
-void ConvolveHead(const Conv& conv, int64_t size, int64_t dim, int64_t count, float* x,
-                  int64_t stride) {
-  const int64_t held = size - 1;
-  // Input number i of a channel, the ring's first.
-  const auto input = [&](int64_t c, int64_t i) {
-    return i < held ? conv.ring[c * held + i] : x[(i - held) * stride + c];
-  };
+// `held` is [size - 1, dim].
+void ConvolveHead(const Kernels& kernels, const Conv& conv, int64_t size, int64_t dim,
+                  int64_t count, float* x, int64_t stride, float* held) {
+  const int64_t before = size - 1;
   for (int64_t c = 0; c < dim; ++c)
-    for (int64_t j = 0; j < held; ++j) conv.next_ring[c * held + j] = input(c, count + j);
+    for (int64_t j = 0; j < before; ++j) held[j * dim + c] = conv.ring[c * before + j];
+  // Input row i, those of the ring first.
+  const auto row = [&](int64_t i) {
+    return i < before ? held + i * dim : x + (i - before) * stride;
+  };
+  for (int64_t j = 0; j < before; ++j) {
+    const float* in = row(count + j);
+    for (int64_t c = 0; c < dim; ++c) conv.next_ring[c * before + j] = in[c];
+  }
   // From the last row on: a row's inputs are itself and earlier ones.
   for (int64_t t = count - 1; t >= 0; --t) {
-    for (int64_t c = 0; c < dim; ++c) {
-      float sum = 0;
-      for (int64_t j = 0; j < size; ++j) sum += input(c, t + j) * conv.weight[c * size + j];
-      x[t * stride + c] = Silu(sum);
+    float* out = x + t * stride;
+    const float* newest = conv.weight + before * conv.weight_stride;
+    for (int64_t c = 0; c < dim; ++c) out[c] *= newest[c];
+    for (int64_t j = before - 1; j >= 0; --j) {
+      const float* in = row(t + j);
+      const float* weight = conv.weight + j * conv.weight_stride;
+      for (int64_t c = 0; c < dim; ++c) out[c] += in[c] * weight[c];
     }
+    Silu(kernels, dim, out);
   }
 }
 
@@ -49,12 +59,18 @@ void Normalise(const Kernels& kernels, float scale, int64_t dim, float* x) {
 }
 
 // z -> decay, in place; both are at most 1 because the exponents are at most 0.
-void Decay(const KdaConfig& kda, float rate, const float* bias, float* z) {
-  for (int64_t i = 0; i < kda.head_dim; ++i) {
-    const float biased = z[i] + bias[i];
-    z[i] = std::exp(kda.has_lower_bound ? kda.lower_bound * Sigmoid(rate * biased)
-                                        : -rate * Softplus(biased));
+void Decay(const Kernels& kernels, const KdaConfig& kda, float rate, const float* bias, float* z) {
+  const int64_t dim = kda.head_dim;
+  for (int64_t i = 0; i < dim; ++i) z[i] += bias[i];
+  if (kda.has_lower_bound) {
+    for (int64_t i = 0; i < dim; ++i) z[i] *= rate;
+    kernels.sigmoid(z, dim, z);
+    for (int64_t i = 0; i < dim; ++i) z[i] *= kda.lower_bound;
+  } else {
+    kernels.softplus(z, dim, z);
+    for (int64_t i = 0; i < dim; ++i) z[i] *= -rate;
   }
+  kernels.exp(z, dim, z);
 }
 
 // One head of one session. What it leaves in q is o, normed and gated: [count, head_dim].
@@ -74,16 +90,19 @@ struct Head {
     float *decay = scratch.decay + at, *gate = scratch.gate + at;
     float* beta = scratch.beta + session.begin * kda.heads + head;
 
-    Convolve(session, first, q, k, v);
+    // A step's first tile reads what is committed, the others what the one before left.
+    SessionState& state = *session.state;
+    const SessionState::Kda next = state.next(layer);
+    const SessionState::Kda from = session.done == 0 ? state.current(layer) : next;
+    Convolve(from.conv, next.conv, session.count, first, q, k, v, reinterpret_cast<float*>(memory));
     for (int64_t t = 0; t < session.count; ++t) {
       Normalise(kernels, 1.0f / std::sqrt(static_cast<float>(dim)), dim, q + t * width);
       Normalise(kernels, 1.0f, dim, k + t * width);
-      Decay(kda, w.a[head], w.dt_bias + first, decay + t * width);
-      beta[t * kda.heads] = Sigmoid(beta[t * kda.heads]);
+      Decay(kernels, kda, w.a[head], w.dt_bias + first, decay + t * width);
+      float& b = beta[t * kda.heads];
+      kernels.sigmoid(&b, 1, &b);
     }
 
-    float* state = session.state->next(layer).state + first * dim;  // [keys, values]
-    std::copy_n(session.state->current(layer).state + first * dim, dim * dim, state);
     const DeltaRows rows{.q = q,
                          .k = k,
                          .v = v,
@@ -92,28 +111,30 @@ struct Head {
                          .beta = beta,
                          .beta_stride = kda.heads,
                          .count = session.count,
+                         .position = session.position(),
                          .out = q};
-    const auto delta_rule = session.count < kChunkedFrom ? DeltaRecurrent : DeltaChunked;
-    delta_rule(kernels, rows, dim, state, memory);
+    // By what the rows are, not by how many: a prompt's last row may come alone.
+    const auto delta_rule = session.is_prompt ? DeltaChunked : DeltaRecurrent;
+    delta_rule(kernels, rows, dim, from.state + first * dim, next.state + first * dim, memory);
 
     for (int64_t t = 0; t < session.count; ++t) {
       float* o = q + t * width;
       RmsNorm(kernels, o, w.out_norm, config.norm_eps, dim, o);
-      for (int64_t i = 0; i < dim; ++i) o[i] *= Sigmoid(gate[t * width + i]);
+      MultiplyBySigmoid(kernels, gate + t * width, dim, o);
     }
   }
 
-  void Convolve(const SessionSlice& session, int64_t first, float* q, float* k, float* v) const {
+  void Convolve(const float* from, float* to, int64_t count, int64_t first, float* q, float* k,
+                float* v, float* memory) const {
     const KdaConfig& kda = config.kda;
     const int64_t held = kda.conv_size - 1;
-    const float* ring = session.state->current(layer).conv + first * held;
-    float* next_ring = session.state->next(layer).conv + first * held;
     const Vector weights[] = {w.q_conv, w.k_conv, w.v_conv};
     float* const inputs[] = {q, k, v};
     for (int64_t i = 0; i < 3; ++i) {
-      const int64_t skip = i * kda.width() * held;
-      const Conv conv{weights[i] + first * kda.conv_size, ring + skip, next_ring + skip};
-      ConvolveHead(conv, kda.conv_size, kda.head_dim, session.count, inputs[i], kda.width());
+      const int64_t skip = (i * kda.width() + first) * held;
+      const Conv conv{weights[i] + first, kda.width(), from + skip, to + skip};
+      ConvolveHead(compute.kernels, conv, kda.conv_size, kda.head_dim, count, inputs[i],
+                   kda.width(), memory);
     }
   }
 };
@@ -132,7 +153,9 @@ KdaScratch KdaScratch::Plan(Arena& arena, const ModelConfig& config, int64_t row
 }
 
 int64_t KdaScratch::ThreadBytes(const ModelConfig& config) {
-  return DeltaScratchBytes(config.kda.head_dim);
+  const int64_t conv = (config.kda.conv_size - 1) * config.kda.head_dim;
+  return std::max(DeltaScratchBytes(config.kda.head_dim),
+                  conv * static_cast<int64_t>(sizeof(float)));
 }
 
 void RunKda(Compute& compute, const ModelConfig& config, const KdaWeights& w, const KdaScratch& s,

@@ -35,10 +35,7 @@ struct KdaScratch {
   static int64_t ThreadBytes(const ModelConfig& config);
 };
 
-// From this many rows of a session on, the chunked form is used.
-inline constexpr int64_t kChunkedFrom = 16;
-
-// x is [rows, hidden], out [rows, hidden].
+// x is [rows, hidden], out [rows, hidden]; a prompt's rows are computed in chunks.
 void RunKda(Compute& compute, const ModelConfig& config, const KdaWeights& w,
             const KdaScratch& scratch, int64_t layer, std::span<const SessionSlice> sessions,
             Rows x, float* out);

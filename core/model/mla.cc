@@ -3,7 +3,6 @@
 #include "model/mla.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -15,78 +14,129 @@ namespace {
 // In q_a_layernorm and kv_a_layernorm: the modelling code's default, not rms_norm_eps.
 constexpr float kLatentEps = 1e-6f;
 
-// Positions whose scores are held at once. Tiles start at position 0, so that a row's sums are
-// grouped the same whatever step it came in.
+// Positions whose scores are held at once. Tiles start at position 0, so that a query's sums are
+// grouped the same whatever step and company it came in.
 constexpr int64_t kTile = 64;
+// Queries (a row and a head each) that look at a tile together, while it is in the nearer caches.
+constexpr int64_t kQueries = 32;
 
-// softmax(s) over the cache of one query, and the mean of latents that it weighs: online, tile by
-// tile, rescaling what is summed when a larger score appears.
-class OnlineSoftmax {
- public:
-  OnlineSoftmax(const Kernels& kernels, int64_t rank, float* mean)
-      : kernels_(kernels), rank_(rank), mean_(mean) {
-    std::fill_n(mean_, rank_, 0.0f);
+// `count` rows of f32 as the kernels take matrices.
+TrunkMatrix AsMatrix(const float* rows, int64_t count, int64_t columns) {
+  return {TrunkFormat::kF32, count, columns, reinterpret_cast<const uint8_t*>(rows), nullptr};
+}
+
+// Heads [head, head + heads) of rows [row, row + rows) of one session: at most kQueries.
+struct Block {
+  int64_t head, heads;
+  int64_t row, rows;
+
+  int64_t queries() const { return heads * rows; }  // head by head
+};
+
+struct BlockScratch {
+  float* query;    // [queries, cache width]: q~ and the rope part, scaled
+  float* scores;   // [queries, kTile]
+  float* mean;     // [queries, rank]
+  float* largest;  // [queries]: score so far
+  float* total;    // [queries]: of the weights so far
+  float* kernel;
+
+  static BlockScratch Plan(Arena& arena, const MlaConfig& mla) {
+    return {.query = arena.Floats(kQueries * mla.cache_width()),
+            .scores = arena.Floats(kQueries * kTile),
+            .mean = arena.Floats(kQueries * mla.kv_lora_rank),
+            .largest = arena.Floats(kQueries),
+            .total = arena.Floats(kQueries),
+            .kernel = arena.Floats(RowsScratch(std::max(mla.cache_width(), mla.v_dim)))};
   }
-
-  void AddTile(std::span<const float> scores, const float* cache, int64_t width) {
-    const float largest = std::max(largest_, *std::max_element(scores.begin(), scores.end()));
-    if (const float shrink = std::exp(largest_ - largest); shrink != 1.0f) {
-      total_ *= shrink;
-      for (int64_t i = 0; i < rank_; ++i) mean_[i] *= shrink;
-    }
-    largest_ = largest;
-    for (size_t t = 0; t < scores.size(); ++t) {
-      const float weight = std::exp(scores[t] - largest_);
-      total_ += weight;
-      kernels_.axpy(weight, cache + static_cast<int64_t>(t) * width, mean_, rank_);
-    }
-  }
-
-  void Finish() {
-    const float factor = 1.0f / total_;
-    for (int64_t i = 0; i < rank_; ++i) mean_[i] *= factor;
-  }
-
- private:
-  const Kernels& kernels_;
-  int64_t rank_;
-  float* mean_;  // [rank]
-  float largest_ = -std::numeric_limits<float>::infinity();
-  float total_ = 0;
 };
 
 struct Attention {
-  const Compute& compute;
+  const Kernels& kernels;
   const MlaConfig& mla;
   const MlaWeights& w;
+  const MlaScratch& s;
+  const SessionSlice& session;
+  const float* cache;  // [positions, cache width]
 
-  // o [v] of one head for the query q [nope + rope] over `positions` rows of the cache.
-  void RunHead(int64_t head, const float* q, const float* cache, int64_t positions, uint8_t* memory,
-               float* o) const {
-    const Kernels& kernels = compute.kernels;
+  int64_t SeenBy(int64_t row) const { return session.position() + row - session.begin + 1; }
+
+  void Run(const Block& block, const BlockScratch& scratch) const {
+    MakeQueries(block, scratch);
+    std::fill_n(scratch.largest, block.queries(), -std::numeric_limits<float>::infinity());
+    std::fill_n(scratch.total, block.queries(), 0.0f);
+    std::fill_n(scratch.mean, block.queries() * mla.kv_lora_rank, 0.0f);
+    const int64_t seen = SeenBy(block.row + block.rows - 1);  // by the last row, which sees most
+    for (int64_t begin = 0; begin < seen; begin += kTile)
+      AddTile(block, scratch, begin, std::min(seen - begin, kTile));
+    WriteOutputs(block, scratch);
+  }
+
+  void MakeQueries(const Block& block, const BlockScratch& scratch) const {
     const int64_t rank = mla.kv_lora_rank, width = mla.cache_width();
-    Arena arena(memory);
-    float* query = arena.Floats(width);  // [q~ | q_rope]
-    float* mean = arena.Floats(rank);
-
-    const float* key = w.key + head * mla.nope_dim * rank;  // [nope, rank]
-    std::fill_n(query, rank, 0.0f);
-    for (int64_t d = 0; d < mla.nope_dim; ++d) kernels.axpy(q[d], key + d * rank, query, rank);
-    std::copy_n(q + mla.nope_dim, mla.rope_dim, query + rank);
-
-    const float scale = 1.0f / std::sqrt(static_cast<float>(mla.nope_dim + mla.rope_dim));
-    OnlineSoftmax softmax(kernels, rank, mean);
-    for (int64_t begin = 0; begin < positions; begin += kTile) {
-      std::array<float, kTile> scores;
-      const int64_t n = std::min(positions - begin, kTile);
-      for (int64_t t = 0; t < n; ++t)
-        scores[t] = scale * kernels.dot(query, cache + (begin + t) * width, width);
-      softmax.AddTile({scores.data(), static_cast<size_t>(n)}, cache + begin * width, width);
+    const int64_t q_dim = mla.nope_dim + mla.rope_dim, q_stride = mla.heads * q_dim;
+    const float scale = 1.0f / std::sqrt(static_cast<float>(q_dim));
+    std::fill_n(scratch.query, block.queries() * width, 0.0f);
+    for (int64_t h = 0; h < block.heads; ++h) {
+      const int64_t head = block.head + h;
+      const float* q = s.q + block.row * q_stride + head * q_dim;
+      float* query = scratch.query + h * block.rows * width;
+      const float* key = w.key + head * mla.nope_dim * rank;  // [nope, rank]
+      kernels.multiply_add(q, q_stride, 1, key, rank, block.rows, mla.nope_dim, rank, query, width);
+      for (int64_t r = 0; r < block.rows; ++r)
+        std::copy_n(q + r * q_stride + mla.nope_dim, mla.rope_dim, query + r * width + rank);
     }
-    softmax.Finish();
+    for (int64_t i = 0; i < block.queries() * width; ++i) scratch.query[i] *= scale;
+  }
 
-    const float* value = w.value + head * mla.v_dim * rank;  // [v, rank]
-    for (int64_t j = 0; j < mla.v_dim; ++j) o[j] = kernels.dot(value + j * rank, mean, rank);
+  // Softmax online: what is summed is rescaled when a larger score appears. A row's positions
+  // behind its own have the weight 0.
+  void AddTile(const Block& block, const BlockScratch& scratch, int64_t begin,
+               int64_t count) const {
+    const int64_t rank = mla.kv_lora_rank, width = mla.cache_width();
+    const float* tile = cache + begin * width;
+    kernels.trunk_rows(AsMatrix(tile, count, width), 0, count, scratch.query, width,
+                       block.queries(), scratch.scores, kTile, scratch.kernel);
+    for (int64_t i = 0; i < block.queries(); ++i) {
+      const int64_t seen = std::min(SeenBy(block.row + i % block.rows) - begin, count);
+      float* scores = scratch.scores + i * kTile;
+      if (seen <= 0) {
+        std::fill_n(scores, count, 0.0f);
+        continue;
+      }
+      const float largest = std::max(scratch.largest[i], *std::max_element(scores, scores + seen));
+      if (largest != scratch.largest[i]) {
+        const float shrink = std::exp(scratch.largest[i] - largest);
+        scratch.total[i] *= shrink;
+        for (int64_t j = 0; j < rank; ++j) scratch.mean[i * rank + j] *= shrink;
+        scratch.largest[i] = largest;
+      }
+      for (int64_t t = 0; t < seen; ++t) scores[t] -= largest;
+      kernels.exp(scores, seen, scores);
+      for (int64_t t = 0; t < seen; ++t) scratch.total[i] += scores[t];
+      std::fill(scores + seen, scores + count, 0.0f);
+    }
+    kernels.multiply_add(scratch.scores, kTile, 1, tile, width, block.queries(), count, rank,
+                         scratch.mean, rank);
+  }
+
+  void WriteOutputs(const Block& block, const BlockScratch& scratch) const {
+    const int64_t rank = mla.kv_lora_rank, v_dim = mla.v_dim, stride = mla.heads * v_dim;
+    for (int64_t i = 0; i < block.queries(); ++i) {
+      const float factor = 1.0f / scratch.total[i];
+      for (int64_t j = 0; j < rank; ++j) scratch.mean[i * rank + j] *= factor;
+    }
+    for (int64_t h = 0; h < block.heads; ++h) {
+      const int64_t head = block.head + h;
+      float* out = s.out + block.row * stride + head * v_dim;
+      kernels.trunk_rows(AsMatrix(w.value + head * v_dim * rank, v_dim, rank), 0, v_dim,
+                         scratch.mean + h * block.rows * rank, rank, block.rows, out, stride,
+                         scratch.kernel);
+      if (!mla.output_gate) continue;
+      const float* gate = s.gate + block.row * stride + head * v_dim;
+      for (int64_t r = 0; r < block.rows; ++r)
+        MultiplyBySigmoid(kernels, gate + r * stride, v_dim, out + r * stride);
+    }
   }
 };
 
@@ -95,7 +145,7 @@ void AppendToCaches(const Compute& compute, const MlaConfig& mla, const MlaWeigh
                     int64_t layer, std::span<const SessionSlice> sessions, const float* kv) {
   const int64_t width = mla.cache_width();
   for (const SessionSlice& session : sessions) {
-    float* cache = session.state->latent(layer) + session.state->position() * width;
+    float* cache = session.state->latent(layer) + session.position() * width;
     std::copy_n(kv + session.begin * width, session.count * width, cache);
     for (int64_t t = 0; t < session.count; ++t)
       RmsNorm(compute.kernels, cache + t * width, w.kv_norm, kLatentEps, mla.kv_lora_rank,
@@ -113,35 +163,27 @@ void ProjectQueries(Compute& compute, const MlaConfig& mla, const MlaWeights& w,
   compute.Project(q, {s.q_a, rank, rows});
 }
 
-const SessionSlice& SliceOf(std::span<const SessionSlice> sessions, int64_t row) {
-  const SessionSlice* slice = sessions.data();
-  while (row >= slice->begin + slice->count) ++slice;
-  return *slice;
-}
-
-// Every head of every row, heads outermost: W_k and W_v of a head stay in cache.
-void Attend(Compute& compute, const ModelConfig& config, const MlaWeights& w, const MlaScratch& s,
-            int64_t layer, std::span<const SessionSlice> sessions, int64_t rows) {
-  const MlaConfig& mla = config.mla;
-  const Attention attention{compute, mla, w};
-  const int64_t q_dim = mla.nope_dim + mla.rope_dim;
-  int64_t positions = 0;  // that all rows look at
-  for (const SessionSlice& session : sessions)
-    positions += session.count * (session.state->position() + session.count);
-  const int64_t work =
-      mla.kv_lora_rank * (mla.nope_dim + mla.v_dim) + 2 * mla.cache_width() * (positions / rows);
-  compute.Parallel(mla.heads * rows, work, [&](int64_t begin, int64_t end) {
+// A session's rows and heads in blocks: many rows by one head each, few rows by as many heads as
+// leave something for every thread.
+void Attend(Compute& compute, const MlaConfig& mla, const MlaWeights& w, const MlaScratch& s,
+            int64_t layer, const SessionSlice& session) {
+  const int64_t block_rows = std::min(session.count, kQueries);
+  const int64_t block_heads =
+      std::clamp<int64_t>(CeilDivide(mla.heads, compute.threads()), 1, kQueries / block_rows);
+  const int64_t row_blocks = CeilDivide(session.count, block_rows);
+  const int64_t head_blocks = CeilDivide(mla.heads, block_heads);
+  const Attention attention{compute.kernels, mla, w, s, session, session.state->latent(layer)};
+  compute.Run(row_blocks * head_blocks, 1, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute);
+    Arena arena(thread.memory());
+    const BlockScratch scratch = BlockScratch::Plan(arena, mla);
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t head = i / rows, row = i % rows;
-      const SessionSlice& session = SliceOf(sessions, row);
-      const int64_t seen = session.state->position() + row - session.begin + 1;
-      const int64_t at = row * mla.heads + head;  // in [rows, heads]
-      float* o = s.out + at * mla.v_dim;
-      attention.RunHead(head, s.q + at * q_dim, session.state->latent(layer), seen, thread.memory(),
-                        o);
-      if (!mla.output_gate) continue;
-      for (int64_t j = 0; j < mla.v_dim; ++j) o[j] *= Sigmoid(s.gate[at * mla.v_dim + j]);
+      const int64_t head = i / row_blocks * block_heads, row = i % row_blocks * block_rows;
+      attention.Run({.head = head,
+                     .heads = std::min(mla.heads - head, block_heads),
+                     .row = session.begin + row,
+                     .rows = std::min(session.count - row, block_rows)},
+                    scratch);
     }
   });
 }
@@ -159,8 +201,7 @@ MlaScratch MlaScratch::Plan(Arena& arena, const ModelConfig& config, int64_t row
 
 int64_t MlaScratch::ThreadBytes(const ModelConfig& config) {
   Arena arena;
-  arena.Floats(config.mla.cache_width());
-  arena.Floats(config.mla.kv_lora_rank);
+  BlockScratch::Plan(arena, config.mla);
   return arena.peak_bytes();
 }
 
@@ -176,7 +217,7 @@ void RunMla(Compute& compute, const ModelConfig& config, const MlaWeights& w, co
   compute.Project(std::span(of_x).first(mla.output_gate ? 3 : 2), x);
   AppendToCaches(compute, mla, w, layer, sessions, s.kv);
   ProjectQueries(compute, mla, w, s, x.count);
-  Attend(compute, config, w, s, layer, sessions, x.count);
+  for (const SessionSlice& session : sessions) Attend(compute, mla, w, s, layer, session);
 
   const Projection project_out[] = {{&w.out, out, config.hidden}};
   compute.Project(project_out, {s.out, mla.heads * mla.v_dim, x.count});

@@ -8,7 +8,7 @@
 //   q~ = W_k^T q_nope;  s_t = (q~ . c_t[latent] + q_rope . c_t[rope]) / sqrt(nope + rope)
 //   o = W_v sum_t softmax(s)_t c_t[latent];  out = W_o (o sigmoid(W_g x)), the gate if there is one
 //
-// One step at a time, on the step's threads; a head of a row belongs to one thread.
+// One step at a time, on the step's threads; a row's head belongs to one of them.
 
 #ifndef WASTE_CORE_MODEL_MLA_H_
 #define WASTE_CORE_MODEL_MLA_H_

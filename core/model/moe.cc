@@ -34,11 +34,22 @@ void ChooseExperts(const MoeConfig& moe, const float* scores, const float* bias,
   for (int64_t j = 0; j < moe.top_k; ++j) weights[j] = weights[j] / divisor * moe.scale;
 }
 
-MoeScratch MoeScratch::Plan(Arena& arena, const ModelConfig& config, int64_t rows) {
+namespace {
+
+// Enough to fill a tile of every expert; more for steps so long that experts have many rows each.
+int64_t SlotCount(const ModelConfig& config, int64_t rows) {
+  constexpr int64_t kFewSlots = 256;
+  return std::min(rows * config.moe.top_k, std::max(kFewSlots, rows / 4));
+}
+
+}  // namespace
+
+MoeScratch MoeScratch::Plan(Arena& arena, const ModelConfig& config, const ExpertPlan& plan,
+                            int64_t rows) {
   const MoeConfig& moe = config.moe;
-  const int64_t pairs = rows * moe.top_k;
-  const int64_t slots = std::min(pairs, std::max(kMaxSlots, rows));
-  return {.scores = arena.Floats(rows * moe.experts),
+  const int64_t pairs = rows * moe.top_k, slots = SlotCount(config, rows);
+  return {.slots = slots,
+          .scores = arena.Floats(rows * moe.experts),
           .chosen = arena.Ints(pairs),
           .weights = arena.Floats(pairs),
           .first = arena.Ints(moe.experts + 1),
@@ -48,75 +59,89 @@ MoeScratch MoeScratch::Plan(Arena& arena, const ModelConfig& config, int64_t row
           .guess = arena.Ints(moe.top_k),
           .guess_keys = arena.Floats(moe.top_k),
           .latent = arena.Floats(rows * moe.latent),
-          .gathered = arena.Floats(slots * config.expert_outer()),
-          .inner = arena.Floats(slots * moe.inner),
-          .down = arena.Floats(slots * config.expert_outer()),
-          .y = arena.Floats(rows * config.expert_outer()),
-          .shared_out = arena.Floats(moe.shared_experts > 0 ? rows * config.hidden : 0),
-          .ffn = FfnScratch::Plan(arena, config, rows)};
+          .y = arena.Floats(rows * moe.latent),
+          .up = arena.Floats(moe.latent > 0 ? std::min(rows, kTileRows) * config.hidden : 0),
+          .ffn = FfnScratch::Plan(arena, config, rows),
+          .experts = ExpertScratch::Plan(arena, config, plan, slots)};
 }
 
-int64_t MoeScratch::ThreadBytes(const ModelConfig& config, int64_t rows) {
-  Arena arena;
-  arena.Floats(kIndexBlock * std::max(config.moe.inner, config.expert_outer()));
-  arena.Floats(rows * kIndexBlock);  // of up
-  return arena.peak_bytes();
+int64_t MoeScratch::ThreadBytes(const ModelConfig& config, const ExpertPlan& /*plan*/,
+                                int64_t rows) {
+  return ExpertScratch::ThreadBytes(config, SlotCount(config, rows));
 }
 
-// Some of the wanted experts, whose pairs fit the slots and whose records fit one fetch.
+// Some of the wanted experts, whose pairs fit the slots and whose records fit one fetch; or one
+// expert that has more pairs than slots.
 struct Moe::Group {
   std::span<const int32_t> experts;
   int64_t first_pair;  // of the first expert; its slot is 0
   int64_t pairs;
-  int64_t rows_max;  // of an expert
-
-  int64_t SlotOf(const int32_t* first, int32_t expert) const { return first[expert] - first_pair; }
 };
 
-// What a layer's fetches share. The shared experts need no read, so they run behind the first one.
-struct Moe::Fetching {
-  int32_t layer;
+// One run of a layer.
+struct Moe::Layer {
+  int32_t number;
   const MoeWeights& w;
   const MoeWeights* next;
-  Rows x;
+  Rows x;  // [rows, hidden]
+  Rows z;  // [rows, outer]: what experts see
+  int64_t first_table_row;
   const std::function<bool()>& stop;
+  float* y;    // [rows, outer]: the weighted sum of the experts
+  float* out;  // [rows, hidden]
 };
 
-Moe::Moe(Compute& compute, const ModelConfig& config, ExpertSource& source,
+Moe::Moe(Compute& compute, const ModelConfig& config, const ExpertPlan& plan, ExpertSource& source,
          const MoeScratch& scratch)
-    : compute_(compute), config_(config), source_(source), s_(scratch) {
+    : compute_(compute),
+      config_(config),
+      source_(source),
+      s_(scratch),
+      experts_(compute, config, plan, scratch.experts) {
   WASTE_CHECK(config.moe.experts == 0 || source.max_experts() >= 1);
+  tiles_.reserve(static_cast<size_t>(config.moe.experts));
 }
 
-Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, Rows x,
+Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, const MoeRows& rows,
                 const std::function<bool()>& stop, float* out) {
   const MoeConfig& moe = config_.moe;
+  const Rows x = rows.x;
   const Projection of_x[] = {{&w.router, s_.scores, moe.experts},
                              {&w.latent_down, s_.latent, moe.latent}};
   compute_.Project(std::span(of_x).first(moe.latent > 0 ? 2 : 1), x);
-  Route(w, x.count);
+  Route(w, x);
 
-  const Rows z = moe.latent > 0 ? Rows{s_.latent, moe.latent, x.count} : x;
-  std::fill_n(s_.y, x.count * config_.expert_outer(), 0.0f);
+  const bool latent = moe.latent > 0;
+  const Layer run{.number = static_cast<int32_t>(layer),
+                  .w = w,
+                  .next = next,
+                  .x = x,
+                  .z = latent ? Rows{s_.latent, moe.latent, x.count} : x,
+                  .first_table_row = rows.prompt_count,
+                  .stop = stop,
+                  .y = latent ? s_.y : out,
+                  .out = out};
+  experts_.ForgetTables();
+  if (latent) std::fill_n(s_.y, x.count * moe.latent, 0.0f);
+  if (moe.shared_experts == 0) std::fill_n(out, x.count * config_.hidden, 0.0f);
   const int64_t wanted_count = SortPairs(x.count);
-  const Fetching fetching{static_cast<int32_t>(layer), w, next, x, stop};
   Group group = NextGroup(0, wanted_count);
   for (int64_t end = std::ssize(group.experts); !group.experts.empty();) {
     const Group after = NextGroup(end, wanted_count);
-    WASTE_TRY(RunGroup(fetching, group, after, z));
+    WASTE_TRY(RunGroup(run, group, after));
     end += std::ssize(after.experts);
     group = after;
   }
-  Finish(w, x, out);
+  if (latent) Finish(run);
   return Status();
 }
 
-void Moe::Route(const MoeWeights& w, int64_t rows) {
+void Moe::Route(const MoeWeights& w, Rows x) {
   const MoeConfig& moe = config_.moe;
-  compute_.Parallel(rows, 16 * moe.experts, [&](int64_t begin, int64_t end) {
+  compute_.Parallel(x.count, 16 * moe.experts, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       float* scores = s_.scores + r * moe.experts;
-      for (int64_t e = 0; e < moe.experts; ++e) scores[e] = Sigmoid(scores[e]);
+      compute_.kernels.sigmoid(scores, moe.experts, scores);
       ChooseExperts(moe, scores, w.bias, s_.chosen + r * moe.top_k, s_.weights + r * moe.top_k);
     }
   });
@@ -147,153 +172,154 @@ int64_t Moe::SortPairs(int64_t rows) {
 Moe::Group Moe::NextGroup(int64_t begin, int64_t wanted_count) const {
   if (begin == wanted_count) return {};
   const int64_t first_pair = s_.first[s_.wanted[begin]];
-  int64_t end = begin, pairs = 0, rows_max = 0;
+  int64_t end = begin, pairs = 0;
   while (end < wanted_count && end - begin < source_.max_experts()) {
     const int64_t with_next = s_.first[s_.wanted[end] + 1] - first_pair;
-    if (end > begin && with_next > MoeScratch::kMaxSlots) break;
-    rows_max = std::max(rows_max, with_next - pairs);
+    if (end > begin && with_next > s_.slots) break;
     pairs = with_next;
     ++end;
   }
-  return {{s_.wanted + begin, static_cast<size_t>(end - begin)}, first_pair, pairs, rows_max};
+  return {{s_.wanted + begin, static_cast<size_t>(end - begin)}, first_pair, pairs};
 }
 
-Status Moe::RunGroup(const Fetching& fetching, const Group& group, const Group& next, Rows z) {
-  const int64_t outer = config_.expert_outer();
-  compute_.Parallel(group.pairs, outer, [&](int64_t begin, int64_t end) {
-    for (int64_t slot = begin; slot < end; ++slot)
-      std::copy_n(z.row(s_.pair_row[group.first_pair + slot]), outer, s_.gathered + slot * outer);
-  });
+Status Moe::RunGroup(const Layer& layer, const Group& group, const Group& next) {
+  const bool fits = group.pairs <= s_.slots;
+  if (fits) Gather(layer, group.first_pair, group.pairs);
   // One reference is what std::function holds without allocating.
   struct State {
     Moe& moe;
-    const Fetching& fetching;
+    const Layer& layer;
     const Group& group;
     const Group& next;
     bool is_due = true;
     int64_t used = 0;
-  } state{*this, fetching, group, next};
+  } state{*this, layer, group, next};
   const ExpertSource::Use use = [&state](std::span<const ArrivedExpert> arrived) {
-    Moe& moe = state.moe;
-    if (std::exchange(state.is_due, false)) {
-      moe.LookAhead(state.fetching, state.next);
-      if (state.group.first_pair == 0 && moe.config_.moe.shared_experts > 0)
-        RunFfn(moe.compute_, moe.config_, state.fetching.w.shared, moe.s_.ffn, state.fetching.x,
-               moe.s_.shared_out);
-    }
-    moe.UseArrived(state.group, arrived);
+    if (std::exchange(state.is_due, false)) state.moe.Begin(state.layer, state.group, state.next);
+    state.moe.UseArrived(state.layer, state.group, arrived);
     state.used += static_cast<int64_t>(arrived.size());
   };
-  WASTE_TRY(source_.Fetch(fetching.layer, group.experts, fetching.stop, use));
+  WASTE_TRY(source_.Fetch(layer.number, group.experts, layer.stop, use));
   WASTE_CHECK(state.used == static_cast<int64_t>(group.experts.size()));
-  Sum(group);
+  if (fits) Sum(layer, group.first_pair, group.pairs);
   return Status();
 }
 
-// What the next group wants is known; what the next layer wants is guessed, and the last ranks of a
-// guess are wrong too often to be worth a read.
-void Moe::LookAhead(const Fetching& fetching, const Group& next) {
+// Once a group's reads are under way. The shared experts need no read, so they run behind the
+// layer's first ones.
+void Moe::Begin(const Layer& layer, const Group& group, const Group& next) {
+  LookAhead(layer, next);
+  if (group.first_pair == 0 && config_.moe.shared_experts > 0)
+    RunFfn(compute_, config_, layer.w.shared, s_.ffn, layer.x, layer.out);
+}
+
+// What the next group wants is known. What the next layer wants is guessed: by many rows, most of
+// its experts; by a single one, what its router says of this layer's input, but for the last ranks,
+// which are wrong too often to be worth a read.
+void Moe::LookAhead(const Layer& layer, const Group& next) {
+  constexpr int64_t kMany = 4;  // pairs for each expert there is
   const MoeConfig& moe = config_.moe;
-  const int64_t most = source_.max_expected();
+  const int64_t most = std::min(source_.max_expected(), moe.top_k);
   if (most == 0) return;
   if (!next.experts.empty())
     return source_.Expect(
-        fetching.layer,
+        layer.number,
         next.experts.first(static_cast<size_t>(std::min(most, std::ssize(next.experts)))));
-  const int64_t count = std::min(most, CeilDivide(moe.top_k * 3, 4));
-  if (fetching.next == nullptr || fetching.x.count > 1) return;
-  // Only their order matters, so scores need no sigmoid where there is no bias to add.
-  const Projection of_x[] = {{&fetching.next->router, s_.scores, moe.experts}};
-  compute_.Project(of_x, fetching.x);
-  if (fetching.next->bias != nullptr)
-    for (int64_t e = 0; e < moe.experts; ++e) s_.scores[e] = Sigmoid(s_.scores[e]);
-  ChooseExperts(moe, s_.scores, fetching.next->bias, s_.guess, s_.guess_keys);
-  source_.Expect(fetching.layer + 1, {s_.guess, static_cast<size_t>(count)});
+  if (layer.next == nullptr) return;
+  int64_t count = most;
+  if (layer.x.count * moe.top_k >= kMany * moe.experts) {
+    for (int64_t i = 0; i < count; ++i) s_.guess[i] = static_cast<int32_t>(i);
+  } else if (layer.x.count == 1) {
+    count = std::min(most, CeilDivide(moe.top_k * 3, 4));
+    // Only their order matters, so scores need no sigmoid where there is no bias to add.
+    const Projection of_x[] = {{&layer.next->router, s_.scores, moe.experts}};
+    compute_.Project(of_x, layer.x);
+    if (layer.next->bias != nullptr) compute_.kernels.sigmoid(s_.scores, moe.experts, s_.scores);
+    ChooseExperts(moe, s_.scores, layer.next->bias, s_.guess, s_.guess_keys);
+  } else {
+    return;
+  }
+  source_.Expect(layer.number + 1, {s_.guess, static_cast<size_t>(count)});
 }
 
-void Moe::UseArrived(const Group& group, std::span<const ArrivedExpert> arrived) {
+// Pairs [first_pair, first_pair + pairs) of one expert, in slots from `slot` on. Rows that are
+// looked up are the step's last ones, and an expert's pairs are sorted by row.
+ExpertTile Moe::TileOf(const Layer& layer, const ArrivedExpert& one, int64_t first_pair,
+                       int64_t pairs, int64_t slot) const {
+  const int32_t* const rows = s_.pair_row + first_pair;
+  const int32_t* const looked_up =
+      std::lower_bound(rows, rows + pairs, static_cast<int32_t>(layer.first_table_row));
+  return {&one.record, slot, pairs, rows + pairs - looked_up, looked_up};
+}
+
+void Moe::UseArrived(const Layer& layer, const Group& group,
+                     std::span<const ArrivedExpert> arrived) {
   if (arrived.empty()) return;
-  GateAndUp(group, arrived);
-  Down(group, arrived);
+  if (group.pairs > s_.slots) return UseInParts(layer, group, arrived.front());
+  tiles_.clear();
+  for (const ArrivedExpert& one : arrived) {
+    const int32_t expert = group.experts[static_cast<size_t>(one.index)];
+    const int64_t first = s_.first[expert];
+    tiles_.push_back(
+        TileOf(layer, one, first, s_.first[expert + 1] - first, first - group.first_pair));
+  }
+  RunTiles(layer);
 }
 
-// inner = act(W_gate z, W_up z), a piece being 64 rows of one expert's matrices.
-void Moe::GateAndUp(const Group& group, std::span<const ArrivedExpert> arrived) {
-  const int64_t inner = config_.moe.inner, outer = config_.expert_outer();
-  const int64_t blocks = CeilDivide(inner, kIndexBlock);
-  const int64_t work = 2 * kIndexBlock * outer * group.rows_max;
-  compute_.Parallel(std::ssize(arrived) * blocks, work, [&](int64_t begin, int64_t end) {
-    const Compute::Scratch thread(compute_);
-    Arena arena(thread.memory());
-    float* kernel_scratch = arena.Floats(kIndexBlock * outer);
-    float* up = arena.Floats(group.rows_max * kIndexBlock);  // [rows, 64]
-    for (int64_t item = begin; item < end; ++item) {
-      const ArrivedExpert& one = arrived[item / blocks];
-      const int32_t expert = group.experts[one.index];
-      const int64_t slot = group.SlotOf(s_.first, expert);
-      const int64_t rows = s_.first[expert + 1] - s_.first[expert];
-      const int64_t r = item % blocks * kIndexBlock, n = std::min(inner - r, kIndexBlock);
-      const float* input = s_.gathered + slot * outer;
-      float* gate = s_.inner + slot * inner;
-      compute_.kernels.expert_rows(one.record.gate, r, r + n, input, outer, rows, gate, inner,
-                                   kernel_scratch);
-      compute_.kernels.expert_rows(RowsOf(one.record.up, r, r + n), 0, n, input, outer, rows, up,
-                                   kIndexBlock, kernel_scratch);
-      for (int64_t i = 0; i < rows; ++i)
-        Activate(config_, gate + i * inner + r, up + i * kIndexBlock, n);
-    }
-  });
+// One expert with more pairs than slots.
+void Moe::UseInParts(const Layer& layer, const Group& group, const ArrivedExpert& one) {
+  for (int64_t done = 0; done < group.pairs; done += s_.slots) {
+    const int64_t first = group.first_pair + done;
+    const int64_t pairs = std::min(group.pairs - done, s_.slots);
+    Gather(layer, first, pairs);
+    tiles_.assign(1, TileOf(layer, one, first, pairs, 0));
+    RunTiles(layer);
+    Sum(layer, first, pairs);
+  }
 }
 
-// down = W_down inner, a piece being 64 rows of one expert's matrix.
-void Moe::Down(const Group& group, std::span<const ArrivedExpert> arrived) {
-  const int64_t inner = config_.moe.inner, outer = config_.expert_outer();
-  const int64_t blocks = CeilDivide(outer, kIndexBlock);
-  const int64_t work = kIndexBlock * inner * group.rows_max;
-  compute_.Parallel(std::ssize(arrived) * blocks, work, [&](int64_t begin, int64_t end) {
-    const Compute::Scratch thread(compute_);
-    Arena arena(thread.memory());
-    float* kernel_scratch = arena.Floats(kIndexBlock * inner);
-    for (int64_t item = begin; item < end; ++item) {
-      const ArrivedExpert& one = arrived[item / blocks];
-      const int32_t expert = group.experts[one.index];
-      const int64_t slot = group.SlotOf(s_.first, expert);
-      const int64_t rows = s_.first[expert + 1] - s_.first[expert];
-      const int64_t r = item % blocks * kIndexBlock, n = std::min(outer - r, kIndexBlock);
-      compute_.kernels.expert_rows(one.record.down, r, r + n, s_.inner + slot * inner, inner, rows,
-                                   s_.down + slot * outer, outer, kernel_scratch);
-    }
+void Moe::RunTiles(const Layer& layer) {
+  const int64_t begin = layer.first_table_row;
+  experts_.Run(tiles_, {layer.z.row(begin), layer.z.stride, layer.z.count - begin}, begin);
+}
+
+void Moe::Gather(const Layer& layer, int64_t first_pair, int64_t pairs) {
+  const int64_t outer = config_.expert_outer();
+  compute_.Parallel(pairs, outer, [&](int64_t begin, int64_t end) {
+    for (int64_t slot = begin; slot < end; ++slot)
+      std::copy_n(layer.z.row(s_.pair_row[first_pair + slot]), outer,
+                  s_.experts.gathered + slot * outer);
   });
 }
 
 // y += weight down, a piece being 64 outputs of all pairs: so each output is summed by one thread,
 // in the experts' order.
-void Moe::Sum(const Group& group) {
+void Moe::Sum(const Layer& layer, int64_t first_pair, int64_t pairs) {
   const int64_t outer = config_.expert_outer();
   const int64_t blocks = CeilDivide(outer, kIndexBlock);
-  compute_.Parallel(blocks, kIndexBlock * group.pairs, [&](int64_t begin, int64_t end) {
+  compute_.Parallel(blocks, kIndexBlock * pairs, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       const int64_t r = block * kIndexBlock, n = std::min(outer - r, kIndexBlock);
-      for (int64_t slot = 0; slot < group.pairs; ++slot)
-        compute_.kernels.axpy(s_.pair_weight[group.first_pair + slot], s_.down + slot * outer + r,
-                              s_.y + s_.pair_row[group.first_pair + slot] * outer + r, n);
+      for (int64_t slot = 0; slot < pairs; ++slot)
+        compute_.kernels.axpy(s_.pair_weight[first_pair + slot], s_.experts.down + slot * outer + r,
+                              layer.y + s_.pair_row[first_pair + slot] * outer + r, n);
     }
   });
 }
 
-void Moe::Finish(const MoeWeights& w, Rows x, float* out) {
+// out += W_up RMSNorm(y), some rows at a time.
+void Moe::Finish(const Layer& layer) {
   const int64_t latent = config_.moe.latent, hidden = config_.hidden;
-  if (latent > 0) {
-    for (int64_t r = 0; w.latent_norm != nullptr && r < x.count; ++r)
-      RmsNorm(compute_.kernels, s_.y + r * latent, w.latent_norm, config_.norm_eps, latent,
-              s_.y + r * latent);
-    const Projection up[] = {{&w.latent_up, out, hidden}};
-    compute_.Project(up, {s_.y, latent, x.count});
-  } else {
-    std::copy_n(s_.y, x.count * hidden, out);
+  const Vector norm = layer.w.latent_norm;
+  for (int64_t row = 0; row < layer.x.count; row += kTileRows) {
+    const int64_t rows = std::min(layer.x.count - row, kTileRows);
+    float* const y = layer.y + row * latent;
+    for (int64_t r = 0; norm != nullptr && r < rows; ++r)
+      RmsNorm(compute_.kernels, y + r * latent, norm, config_.norm_eps, latent, y + r * latent);
+    const Projection up[] = {{&layer.w.latent_up, s_.up, hidden}};
+    compute_.Project(up, {y, latent, rows});
+    compute_.kernels.axpy(1.0f, s_.up, layer.out + row * hidden, rows * hidden);
   }
-  if (config_.moe.shared_experts == 0) return;
-  compute_.kernels.axpy(1.0f, s_.shared_out, out, x.count * hidden);
 }
 
 }  // namespace waste

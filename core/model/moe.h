@@ -14,7 +14,8 @@
 //
 // Lookahead: while experts are read, the source is told what comes next, and may read it when
 // nothing else is to be read. In a batch of rows that is the next group of this layer's experts,
-// which is known; for a single row the next layer's router, on this layer's input, guesses.
+// which is known, and for so many rows that they want most experts, some of the next layer's; for a
+// single row the next layer's router, on this layer's input, guesses.
 
 #ifndef WASTE_CORE_MODEL_MOE_H_
 #define WASTE_CORE_MODEL_MOE_H_
@@ -22,11 +23,13 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "base/status.h"
 #include "model/arena.h"
 #include "model/compute.h"
 #include "model/config.h"
+#include "model/expert_compute.h"
 #include "model/ffn.h"
 #include "model/weights.h"
 #include "stream/expert_source.h"
@@ -38,10 +41,14 @@ namespace waste {
 void ChooseExperts(const MoeConfig& moe, const float* scores, const float* bias, int32_t* experts,
                    float* weights);
 
-struct MoeScratch {
-  // Most (row, expert) pairs that are computed at a time; at least a step's rows.
-  static constexpr int64_t kMaxSlots = 256;
+// The rows of a step: those of prompts come first.
+struct MoeRows {
+  Rows x;
+  int64_t prompt_count = 0;
+};
 
+struct MoeScratch {
+  int64_t slots;       // most pairs of a row and an expert that are computed at a time
   float* scores;       // [rows, experts]
   int32_t* chosen;     // [rows, top_k]
   float* weights;      // [rows, top_k]
@@ -52,44 +59,50 @@ struct MoeScratch {
   int32_t* guess;      // [top_k]: of the next layer, likeliest first
   float* guess_keys;   // [top_k]
   float* latent;       // [rows, latent]
-  float* gathered;     // [slots, outer]: inputs, an expert's rows together
-  float* inner;        // [slots, moe inner]
-  float* down;         // [slots, outer]: outputs, not weighted
-  float* y;            // [rows, outer]
-  float* shared_out;   // [rows, hidden]
+  float* y;            // [rows, latent]; without a latent, sums go to the layer's output
+  float* up;           // [kTileRows, hidden], with a latent
   FfnScratch ffn;
+  ExpertScratch experts;
 
-  static MoeScratch Plan(Arena& arena, const ModelConfig& config, int64_t rows);
-  static int64_t ThreadBytes(const ModelConfig& config, int64_t rows);
+  static MoeScratch Plan(Arena& arena, const ModelConfig& config, const ExpertPlan& plan,
+                         int64_t rows);
+  static int64_t ThreadBytes(const ModelConfig& config, const ExpertPlan& plan, int64_t rows);
 };
 
 class Moe {
  public:
-  Moe(Compute& compute, const ModelConfig& config, ExpertSource& source, const MoeScratch& scratch);
+  Moe(Compute& compute, const ModelConfig& config, const ExpertPlan& plan, ExpertSource& source,
+      const MoeScratch& scratch);
 
   // x is [rows, hidden], out [rows, hidden]; `next` is the next layer's weights if that has
   // experts, or null. Errors: those of the source.
-  Status Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, Rows x,
+  Status Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, const MoeRows& rows,
              const std::function<bool()>& stop, float* out);
 
  private:
   struct Group;
-  struct Fetching;
-  void Route(const MoeWeights& w, int64_t rows);
+  struct Layer;
+  void Route(const MoeWeights& w, Rows x);
   int64_t SortPairs(int64_t rows);
   Group NextGroup(int64_t begin, int64_t wanted_count) const;
-  Status RunGroup(const Fetching& fetching, const Group& group, const Group& next, Rows z);
-  void LookAhead(const Fetching& fetching, const Group& next);
-  void UseArrived(const Group& group, std::span<const ArrivedExpert> arrived);
-  void GateAndUp(const Group& group, std::span<const ArrivedExpert> arrived);
-  void Down(const Group& group, std::span<const ArrivedExpert> arrived);
-  void Sum(const Group& group);
-  void Finish(const MoeWeights& w, Rows x, float* out);
+  Status RunGroup(const Layer& layer, const Group& group, const Group& next);
+  void Begin(const Layer& layer, const Group& group, const Group& next);
+  void LookAhead(const Layer& layer, const Group& next);
+  void UseArrived(const Layer& layer, const Group& group, std::span<const ArrivedExpert> arrived);
+  void UseInParts(const Layer& layer, const Group& group, const ArrivedExpert& one);
+  ExpertTile TileOf(const Layer& layer, const ArrivedExpert& one, int64_t first_pair, int64_t pairs,
+                    int64_t slot) const;
+  void RunTiles(const Layer& layer);
+  void Gather(const Layer& layer, int64_t first_pair, int64_t pairs);
+  void Sum(const Layer& layer, int64_t first_pair, int64_t pairs);
+  void Finish(const Layer& layer);
 
   Compute& compute_;
   const ModelConfig& config_;
   ExpertSource& source_;
   MoeScratch s_;
+  ExpertCompute experts_;
+  std::vector<ExpertTile> tiles_;  // of the experts that arrived
 };
 
 }  // namespace waste

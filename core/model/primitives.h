@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scalar functions that the blocks share (docs/architecture.md, "The forward pass"): norms,
-// gates, activations, all f32. The source of each is the released modelling code. Pure functions;
+// The functions that the blocks share (docs/architecture.md, "The forward pass"): norms, gates,
+// activations, all f32. The source of each is the released modelling code. Pure functions;
 // any thread. Nothing here allocates.
 
 #ifndef WASTE_CORE_MODEL_PRIMITIVES_H_
 #define WASTE_CORE_MODEL_PRIMITIVES_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -15,28 +16,43 @@
 
 namespace waste {
 
-inline float Sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+// y_i *= sigmoid(x_i), `kFunctionSpan` at a time, through the kernels' vectors.
+inline constexpr int64_t kFunctionSpan = 64;
 
-inline float Silu(float x) { return x * Sigmoid(x); }
-
-// log(1 + e^x); above 20 the 1 is below f32's last place.
-inline float Softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
-
-// SiTU(g, u) = beta tanh(g / beta) sigmoid(g) * linear_beta tanh(u / linear_beta); a linear_beta of
-// 0 leaves u as it is.
-inline float Situ(float gate, float up, float beta, float linear_beta) {
-  const float bounded = linear_beta > 0 ? linear_beta * std::tanh(up / linear_beta) : up;
-  return beta * std::tanh(gate / beta) * Sigmoid(gate) * bounded;
+inline void MultiplyBySigmoid(const Kernels& kernels, const float* x, int64_t n, float* y) {
+  float gate[kFunctionSpan];
+  for (int64_t begin = 0; begin < n; begin += kFunctionSpan) {
+    const int64_t count = std::min(n - begin, kFunctionSpan);
+    kernels.sigmoid(x + begin, count, gate);
+    for (int64_t i = 0; i < count; ++i) y[begin + i] *= gate[i];
+  }
 }
 
-// gate <- act(gate, up), elementwise over n.
-inline void Activate(const ModelConfig& config, float* gate, const float* up, int64_t n) {
+// x <- x sigmoid(x)
+inline void Silu(const Kernels& kernels, int64_t n, float* x) {
+  MultiplyBySigmoid(kernels, x, n, x);
+}
+
+// x <- bound tanh(x / bound)
+inline void Bound(const Kernels& kernels, float bound, int64_t n, float* x) {
+  for (int64_t i = 0; i < n; ++i) x[i] /= bound;
+  kernels.tanh(x, n, x);
+  for (int64_t i = 0; i < n; ++i) x[i] *= bound;
+}
+
+// gate <- act(gate, up), elementwise over n; `up` is overwritten. SiLU(g) u, or
+// SiTU(g, u) = beta tanh(g / beta) sigmoid(g) * linear_beta tanh(u / linear_beta), where a
+// linear_beta of 0 leaves u as it is.
+inline void Activate(const Kernels& kernels, const ModelConfig& config, float* gate, float* up,
+                     int64_t n) {
   if (config.activation == Activation::kSilu) {
-    for (int64_t i = 0; i < n; ++i) gate[i] = Silu(gate[i]) * up[i];
+    Silu(kernels, n, gate);
   } else {
-    for (int64_t i = 0; i < n; ++i)
-      gate[i] = Situ(gate[i], up[i], config.situ_beta, config.situ_linear_beta);
+    if (config.situ_linear_beta > 0) Bound(kernels, config.situ_linear_beta, n, up);
+    MultiplyBySigmoid(kernels, gate, n, up);
+    Bound(kernels, config.situ_beta, n, gate);
   }
+  for (int64_t i = 0; i < n; ++i) gate[i] *= up[i];
 }
 
 // y_i = x_i w_i / sqrt(mean(x^2) + eps); y may be x.

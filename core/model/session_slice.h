@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which rows of a step belong to which session. Rows of a session are consecutive and in the order
-// of its text. Plain data.
+// Which rows belong to which session, in a step or in a tile of it. Rows of a session are
+// consecutive and in the order of its text. Plain data.
 
 #ifndef WASTE_CORE_MODEL_SESSION_SLICE_H_
 #define WASTE_CORE_MODEL_SESSION_SLICE_H_
@@ -14,8 +14,12 @@ namespace waste {
 
 struct SessionSlice {
   SessionState* state;
-  int64_t begin;  // its first row of the step
-  int64_t count;  // of rows
+  int64_t begin;     // its first row of the step or tile
+  int64_t count;     // of rows
+  int64_t done = 0;  // rows of it that earlier tiles of the step had
+  bool is_prompt = false;
+
+  int64_t position() const { return state->position() + done; }  // of its first row here
 };
 
 }  // namespace waste

@@ -35,6 +35,16 @@ Vector DecayRates(TrunkLoader& loader, const std::string& name, int64_t heads) {
   return rates;
 }
 
+// One weight a channel and input; the release has [width, size].
+Vector ConvWeights(TrunkLoader& loader, const std::string& name, int64_t width, int64_t size) {
+  float* weights = loader.Vector(name, width * size);
+  if (!loader.reading()) return weights;
+  const std::vector<float> by_channel(weights, weights + width * size);
+  for (int64_t c = 0; c < width; ++c)
+    for (int64_t j = 0; j < size; ++j) weights[j * width + c] = by_channel[c * size + j];
+  return weights;
+}
+
 KdaWeights LoadKda(TrunkLoader& loader, const ModelConfig& config, const std::string& p) {
   const KdaConfig& kda = config.kda;
   const int64_t width = kda.width(), hidden = config.hidden;
@@ -42,9 +52,9 @@ KdaWeights LoadKda(TrunkLoader& loader, const ModelConfig& config, const std::st
   w.q = loader.Matrix(p + "q_proj.weight", width, hidden);
   w.k = loader.Matrix(p + "k_proj.weight", width, hidden);
   w.v = loader.Matrix(p + "v_proj.weight", width, hidden);
-  w.q_conv = loader.Vector(p + "q_conv1d.weight", width * kda.conv_size);
-  w.k_conv = loader.Vector(p + "k_conv1d.weight", width * kda.conv_size);
-  w.v_conv = loader.Vector(p + "v_conv1d.weight", width * kda.conv_size);
+  w.q_conv = ConvWeights(loader, p + "q_conv1d.weight", width, kda.conv_size);
+  w.k_conv = ConvWeights(loader, p + "k_conv1d.weight", width, kda.conv_size);
+  w.v_conv = ConvWeights(loader, p + "v_conv1d.weight", width, kda.conv_size);
   w.f_a = loader.Matrix(p + "f_a_proj.weight", kda.head_dim, hidden);
   w.f_b = loader.Matrix(p + "f_b_proj.weight", width, kda.head_dim);
   w.dt_bias = loader.Vector(p + "dt_bias", width);

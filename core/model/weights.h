@@ -26,7 +26,7 @@ using Vector = const float*;  // length from the config
 
 struct KdaWeights {
   TrunkMatrix q, k, v;               // [width, hidden]
-  Vector q_conv, k_conv, v_conv;     // [width, conv_size], newest last
+  Vector q_conv, k_conv, v_conv;     // [conv_size, width], newest last
   TrunkMatrix f_a, f_b;              // [head_dim, hidden], [width, head_dim]
   Vector dt_bias;                    // [width]
   Vector a;                          // [heads]: exp(A_log)

@@ -145,6 +145,9 @@ bool CpuHas(Isa isa) {
       return CpuHas(Isa::kAvx2) && __builtin_cpu_supports("avx512f") &&
              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vl");
+    case Isa::kAvx512Vbmi:
+      return CpuHas(Isa::kAvx512) && __builtin_cpu_supports("avx512vbmi") &&
+             __builtin_cpu_supports("avx512vnni");
 #endif
 #if defined(__aarch64__)
     case Isa::kNeon:
@@ -167,6 +170,8 @@ const char* IsaName(Isa isa) {
       return "avx512";
     case Isa::kNeon:
       return "neon";
+    case Isa::kAvx512Vbmi:
+      return "avx512vbmi";
   }
   return "unknown";
 }

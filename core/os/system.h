@@ -28,12 +28,19 @@ void DiscardPages(std::span<uint8_t> bytes);
 int64_t MonotonicMicros();
 
 // The instruction sets that kernels are written for, as the C API numbers them.
-enum class Isa : int32_t { kBest = 0, kScalar = 1, kAvx2 = 2, kAvx512 = 3, kNeon = 4 };
+enum class Isa : int32_t {
+  kBest = 0,
+  kScalar = 1,
+  kAvx2 = 2,
+  kAvx512 = 3,
+  kNeon = 4,
+  kAvx512Vbmi = 5
+};
 
 // Whether this machine and its system run `isa` (AVX2 includes FMA and F16C; AVX-512 means F, BW,
-// DQ, VL). kBest and kScalar always do.
+// DQ, VL; kAvx512Vbmi adds VBMI and VNNI). kBest and kScalar always do.
 bool CpuHas(Isa isa);
-const char* IsaName(Isa isa);  // "scalar", "avx2", "avx512", "neon", "best"
+const char* IsaName(Isa isa);  // "scalar", "avx2", "avx512", "neon", "avx512vbmi", "best"
 
 }  // namespace waste
 

@@ -114,7 +114,7 @@ class Golden {
     const auto pool = Require(ThreadPool::Create(run.threads));
     const int64_t count = static_cast<int64_t>(expected_.tokens.size());
     const auto forward =
-        Require(Forward::Create(config_, *weights_, *container_, kernels, *pool, *experts_, count));
+        Require(Forward::Create(config_, *weights_, *container_, kernels, *pool, *experts_, {}));
     auto state = Require(SessionState::Create(config_, count));
     double worst = 0;
     int64_t begin = 0, floats_seen = 0;

@@ -26,9 +26,10 @@ void RequireRefusal(Isa isa, const std::string& name) {
 BOOST_AUTO_TEST_SUITE(choice)
 
 BOOST_AUTO_TEST_CASE(the_best_table_is_the_widest_that_the_machine_has) {
-  const Isa expected = CpuHas(Isa::kAvx512) ? Isa::kAvx512
-                       : CpuHas(Isa::kAvx2) ? Isa::kAvx2
-                                            : Isa::kScalar;
+  const Isa expected = CpuHas(Isa::kAvx512Vbmi) ? Isa::kAvx512Vbmi
+                       : CpuHas(Isa::kAvx512)   ? Isa::kAvx512
+                       : CpuHas(Isa::kAvx2)     ? Isa::kAvx2
+                                                : Isa::kScalar;
   const Result<const Kernels*> kernels = KernelsFor(Isa::kBest);
   BOOST_REQUIRE(kernels.ok());
   BOOST_TEST(((*kernels)->isa == expected));
@@ -40,6 +41,10 @@ WASTE_KERNEL_CASE(every_function_of_a_table_is_there) {
   BOOST_TEST(kernels.trunk_rows != nullptr);
   BOOST_TEST(kernels.expert_rows != nullptr);
   BOOST_TEST(kernels.delta_step != nullptr);
+  BOOST_TEST(kernels.multiply_add != nullptr);
+  for (const auto function : {kernels.exp, kernels.sigmoid, kernels.softplus, kernels.tanh})
+    BOOST_TEST(function != nullptr);
+  BOOST_TEST((kernels.build_tables == nullptr) == (kernels.table_rows == nullptr));
 }
 
 BOOST_AUTO_TEST_CASE(numbers_that_are_no_instruction_set_are_refused) {
@@ -55,6 +60,11 @@ BOOST_AUTO_TEST_CASE(missing_avx2_is_refused_and_not_replaced,
 BOOST_AUTO_TEST_CASE(missing_avx512_is_refused_and_not_replaced,
                      *boost::unit_test::precondition(LacksIsa{Isa::kAvx512})) {
   RequireRefusal(Isa::kAvx512, "avx512");
+}
+
+BOOST_AUTO_TEST_CASE(missing_vbmi_is_refused_and_not_replaced,
+                     *boost::unit_test::precondition(LacksIsa{Isa::kAvx512Vbmi})) {
+  RequireRefusal(Isa::kAvx512Vbmi, "avx512vbmi");
 }
 
 BOOST_AUTO_TEST_CASE(missing_neon_is_refused_and_not_replaced,

@@ -67,7 +67,7 @@ struct ExactStep {
 
 void Run(const Kernels& kernels, const Step& in, float* state, float* out) {
   std::vector<float> scratch(in.values);
-  kernels.delta_step(state, in.decay.data(), in.k.data(), in.q.data(), in.v.data(), in.beta,
+  kernels.delta_step(state, state, in.decay.data(), in.k.data(), in.q.data(), in.v.data(), in.beta,
                      in.keys, in.values, out, scratch.data());
 }
 
@@ -148,8 +148,8 @@ WASTE_KERNEL_CASE(nothing_beyond_state_and_output_is_touched) {
     Guarded<float> out(std::vector<float>(values, 0.0f));
     Guarded<float> v(in.v), k(in.k), q(in.q), decay(in.decay);
     Guarded<float> scratch(std::vector<float>(values, 0.0f));
-    kernels.delta_step(state.data(), decay.data(), k.data(), q.data(), v.data(), in.beta, keys,
-                       values, out.data(), scratch.data());
+    kernels.delta_step(state.data(), state.data(), decay.data(), k.data(), q.data(), v.data(),
+                       in.beta, keys, values, out.data(), scratch.data());
     std::vector<float> expected_state(keys * values, 1.0f);
     std::vector<float> expected_out(values);
     Run(kernels, in, expected_state.data(), expected_out.data());

@@ -2,45 +2,14 @@
 
 #include <cstring>
 
-#include "base/half.h"
+#include "support/expert_case.h"
 #include "support/guarded_memory.h"
 #include "support/kernel_case.h"
 
 namespace waste {
 namespace {
 
-constexpr ExpertCodec kCodecs[] = {{IndexKind::kByte, 2, 256},
-                                   {IndexKind::kByte, 3, 256},
-                                   {IndexKind::kByte, 4, 256},
-                                   {IndexKind::kByte, 6, 256},
-                                   {IndexKind::kPacked6, 4, 64}};
 constexpr int64_t kColumnCounts[] = {8, 16, 24, 120, 128, 136, 264, 504, 512, 520, 1048};
-
-struct Matrix {
-  ExpertMatrix w;
-  std::vector<uint8_t> indices;
-  std::vector<uint8_t> scales;
-  std::vector<std::vector<float>> books;
-};
-
-// Any bytes are indices. Every fourth row has a subnormal scale.
-Matrix RandomMatrix(const ExpertCodec& codec, int64_t rows, int64_t columns) {
-  Matrix matrix;
-  matrix.indices = RandomBytes(3, ExpertIndexBytes(codec, rows, columns));
-  for (int64_t r = 0; r < rows; ++r) {
-    const auto half = static_cast<uint16_t>(r % 4 == 3 ? 1 + r % 1023 : 0x2C00 + r % 1024);
-    matrix.scales.push_back(static_cast<uint8_t>(half));
-    matrix.scales.push_back(static_cast<uint8_t>(half >> 8));
-  }
-  matrix.w = {.codec = codec, .rows = rows, .columns = columns};
-  for (int32_t s = 0; s < codec.stages; ++s) {
-    matrix.books.push_back(RandomFloats(50 + static_cast<uint32_t>(s), codec.entries * 8));
-  }
-  for (int32_t s = 0; s < codec.stages; ++s) matrix.w.books[s] = matrix.books[s].data();
-  matrix.w.indices = matrix.indices.data();
-  matrix.w.scales = matrix.scales.data();
-  return matrix;
-}
 
 std::vector<float> Row(const ExpertMatrix& w, int64_t r) {
   std::vector<float> row(w.columns);
@@ -54,7 +23,7 @@ std::vector<float> Inputs(const ExpertMatrix& w, int64_t batch) {
 
 void Run(const Kernels& kernels, const ExpertMatrix& w, int64_t begin, int64_t end, const float* x,
          int64_t batch, float* y) {
-  std::vector<float> scratch(kIndexBlock * w.columns);
+  std::vector<float> scratch(RowsScratch(w.columns));
   kernels.expert_rows(w, begin, end, x, w.columns, batch, y, w.rows, scratch.data());
 }
 
@@ -63,11 +32,11 @@ BOOST_AUTO_TEST_SUITE(expert_rows)
 // The row is not scaled before it is multiplied, so the error is that of the sum and one rounding
 // for the books of each stage, one for the scale.
 WASTE_KERNEL_CASE(sums_are_within_their_tolerance_for_every_codec_and_shape) {
-  for (const ExpertCodec& codec : kCodecs) {
+  for (const ExpertCodec& codec : kExpertCodecs) {
     for (const int64_t columns : kColumnCounts) {
       for (const int64_t batch : {1, 2, 3, 5}) {
         const int64_t rows = 67;
-        const Matrix matrix = RandomMatrix(codec, rows, columns);
+        const RandomExpert matrix(codec, rows, columns);
         const std::vector<float> x = Inputs(matrix.w, batch);
         std::vector<float> y(batch * rows, -77.0f);
         Run(kernels, matrix.w, 0, rows, x.data(), batch, y.data());
@@ -88,9 +57,9 @@ WASTE_KERNEL_CASE(sums_are_within_their_tolerance_for_every_codec_and_shape) {
 
 // An input of zeros and a single one picks a weight: every ISA decodes to the same bits.
 WASTE_KERNEL_CASE(weights_are_decoded_to_the_bits_that_the_format_defines) {
-  for (const ExpertCodec& codec : kCodecs) {
+  for (const ExpertCodec& codec : kExpertCodecs) {
     const int64_t rows = 65, columns = 136;
-    const Matrix matrix = RandomMatrix(codec, rows, columns);
+    const RandomExpert matrix(codec, rows, columns);
     for (const int64_t batch : {int64_t{1}, columns}) {  // both ways through the kernel
       std::vector<float> x(columns * columns);
       for (int64_t c = 0; c < columns; ++c) x[c * columns + c] = 1.0f;
@@ -109,10 +78,10 @@ WASTE_KERNEL_CASE(weights_are_decoded_to_the_bits_that_the_format_defines) {
 }
 
 WASTE_KERNEL_CASE(a_result_does_not_depend_on_the_batch_it_is_computed_in) {
-  for (const ExpertCodec& codec : kCodecs) {
+  for (const ExpertCodec& codec : kExpertCodecs) {
     for (const int64_t columns : {8, 136, 1048}) {
       const int64_t rows = 70;
-      const Matrix matrix = RandomMatrix(codec, rows, columns);
+      const RandomExpert matrix(codec, rows, columns);
       const std::vector<float> x = Inputs(matrix.w, 35);
       std::vector<float> together(35 * rows);
       Run(kernels, matrix.w, 0, rows, x.data(), 35, together.data());
@@ -130,9 +99,9 @@ WASTE_KERNEL_CASE(a_result_does_not_depend_on_the_batch_it_is_computed_in) {
 }
 
 WASTE_KERNEL_CASE(a_result_does_not_depend_on_how_rows_are_split) {
-  for (const ExpertCodec& codec : kCodecs) {
+  for (const ExpertCodec& codec : kExpertCodecs) {
     const int64_t rows = 200, columns = 72;
-    const Matrix matrix = RandomMatrix(codec, rows, columns);
+    const RandomExpert matrix(codec, rows, columns);
     for (const int64_t batch : {1, 2, 5}) {
       const std::vector<float> x = Inputs(matrix.w, batch);
       std::vector<float> together(batch * rows);
@@ -149,9 +118,9 @@ WASTE_KERNEL_CASE(a_result_does_not_depend_on_how_rows_are_split) {
 }
 
 WASTE_KERNEL_CASE(only_the_rows_asked_for_are_written) {
-  for (const ExpertCodec& codec : kCodecs) {
+  for (const ExpertCodec& codec : kExpertCodecs) {
     const int64_t rows = 140;
-    const Matrix matrix = RandomMatrix(codec, rows, 16);
+    const RandomExpert matrix(codec, rows, 16);
     for (const int64_t batch : {1, 4}) {
       const std::vector<float> x = Inputs(matrix.w, batch);
       std::vector<float> y(batch * rows, -77.0f);
@@ -164,10 +133,10 @@ WASTE_KERNEL_CASE(only_the_rows_asked_for_are_written) {
 }
 
 WASTE_KERNEL_CASE(nothing_beyond_indices_scales_books_and_inputs_is_read) {
-  for (const ExpertCodec& codec : kCodecs) {
+  for (const ExpertCodec& codec : kExpertCodecs) {
     for (const int64_t columns : kColumnCounts) {
       const int64_t rows = 64;  // a full block, so that the last index is the last byte
-      const Matrix matrix = RandomMatrix(codec, rows, columns);
+      const RandomExpert matrix(codec, rows, columns);
       Guarded<uint8_t> indices(matrix.indices), scales(matrix.scales);
       ExpertMatrix w = matrix.w;
       w.indices = indices.data();
@@ -178,7 +147,7 @@ WASTE_KERNEL_CASE(nothing_beyond_indices_scales_books_and_inputs_is_read) {
         const std::vector<float> inputs = Inputs(w, batch);
         Guarded<float> x(inputs);
         Guarded<float> y(std::vector<float>(batch * rows, 0.0f));
-        Guarded<float> scratch(std::vector<float>(kIndexBlock * columns, 0.0f));
+        Guarded<float> scratch(std::vector<float>(RowsScratch(columns), 0.0f));
         kernels.expert_rows(w, 0, rows, x.data(), columns, batch, y.data(), rows, scratch.data());
         std::vector<float> expected(batch * rows);
         Run(kernels, matrix.w, 0, rows, inputs.data(), batch, expected.data());

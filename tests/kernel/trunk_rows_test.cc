@@ -64,7 +64,7 @@ struct Call {
 
   void Run(const Kernels& kernels, const TrunkMatrix& w, int64_t begin, int64_t end,
            std::vector<float>& y) const {
-    std::vector<float> scratch(TrunkRowGroups(w.columns) * kTrunkGroup);
+    std::vector<float> scratch(RowsScratch(w.columns));
     kernels.trunk_rows(w, begin, end, x.data(), w.columns + gap, batch, y.data(), w.rows,
                        scratch.data());
   }
@@ -106,7 +106,7 @@ WASTE_KERNEL_CASE(weights_are_decoded_to_the_bits_that_the_format_defines) {
         std::vector<float> x(columns * columns);
         for (int64_t c = 0; c < columns; ++c) x[c * columns + c] = 1.0f;
         std::vector<float> y(columns * rows);
-        std::vector<float> scratch(TrunkRowGroups(columns) * kTrunkGroup);
+        std::vector<float> scratch(RowsScratch(columns));
         for (int64_t b = 0; b < columns; b += batch) {
           kernels.trunk_rows(matrix.w, 0, rows, &x[b * columns], columns, batch, &y[b * rows], rows,
                              scratch.data());
@@ -201,7 +201,7 @@ WASTE_KERNEL_CASE(nothing_beyond_payload_scales_and_inputs_is_read) {
         const Call call(w, batch);
         Guarded<float> x(call.x);
         Guarded<float> y(std::vector<float>(batch * rows, 0.0f));
-        Guarded<float> scratch(std::vector<float>(TrunkRowGroups(columns) * kTrunkGroup, 0.0f));
+        Guarded<float> scratch(std::vector<float>(RowsScratch(columns), 0.0f));
         kernels.trunk_rows(w, 0, rows, x.data(), columns, batch, y.data(), rows, scratch.data());
         std::vector<float> expected(batch * rows);
         call.Run(kernels, matrix.w, 0, rows, expected);
@@ -262,7 +262,7 @@ WASTE_KERNEL_CASE(padding_is_ignored_even_under_an_infinite_scale) {
     const TrunkMatrix w = {format, 1, columns, payload.data(), scales.data()};
     for (const int64_t batch : {1, 7}) {
       const std::vector<float> x(columns * batch, 1.0f);
-      std::vector<float> y(batch), scratch(128);
+      std::vector<float> y(batch), scratch(RowsScratch(128));
       kernels.trunk_rows(w, 0, 1, x.data(), columns, batch, y.data(), 1, scratch.data());
       for (const float value : y) BOOST_TEST(std::isinf(value));
     }
@@ -279,7 +279,7 @@ WASTE_KERNEL_CASE(subnormal_scales_are_not_flushed) {
     for (const float weight : row) expected += weight;
     for (const int64_t batch : {1, 4}) {
       const std::vector<float> x(8 * batch, 1.0f);
-      std::vector<float> y(batch), scratch(128);
+      std::vector<float> y(batch), scratch(RowsScratch(128));
       kernels.trunk_rows(w, 0, 1, x.data(), 8, batch, y.data(), 1, scratch.data());
       BOOST_TEST(expected != 0.0f);
       for (const float value : y) BOOST_TEST(value == expected);

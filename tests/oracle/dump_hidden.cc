@@ -39,8 +39,8 @@ Result<Options> ParseOptions(int argc, char** argv) {
                    "usage: dump_hidden CONTAINER TOKENS CHUNK OUT [THREADS] [ISA] [RESTORE_AT]");
   Options options{.container = argv[1], .tokens = argv[2], .out = argv[4]};
   options.chunk = std::atoll(argv[3]);
-  if (options.chunk < 1 || options.chunk > Forward::kMaxRows)
-    return Failure(Code::kArgument, "CHUNK is ", argv[3], ", outside 1..", Forward::kMaxRows);
+  if (options.chunk < 1 || options.chunk > Forward::kMostRows)
+    return Failure(Code::kArgument, "CHUNK is ", argv[3], ", outside 1..", Forward::kMostRows);
   if (argc > 5) options.threads = std::max(1, std::atoi(argv[5]));
   if (argc > 6) {
     bool known = false;
@@ -92,7 +92,8 @@ Status RunTokens(Forward& forward, const ModelConfig& config, std::span<const in
     const int64_t end = begin < options.restore_at ? std::min(options.restore_at, count) : count;
     const int64_t rows = std::min(options.chunk, end - begin);
     SessionRows step{state.get(), tokens.subspan(begin, rows),
-                     std::span(dump.logits).subspan(begin * config.vocab, rows * config.vocab)};
+                     std::span(dump.logits).subspan(begin * config.vocab, rows * config.vocab),
+                     options.chunk > 1};
     WASTE_TRY(forward.Step({&step, 1}, {}));
   }
   return Status();
@@ -127,7 +128,7 @@ Status Run(int argc, char** argv) {
                                    {.slot_count = 4 * most, .max_experts = most, .verify = true}));
   WASTE_ASSIGN(const std::unique_ptr<Forward> forward,
                Forward::Create(config, *weights, *container, *kernels, *pool, *experts,
-                               static_cast<int64_t>(tokens.size())));
+                               {.max_rows = options.chunk}));
   Dump dump;
   WASTE_TRY(RunTokens(*forward, config, tokens, options, dump));
   return WriteDump(options.out, dump);

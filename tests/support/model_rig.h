@@ -92,6 +92,7 @@ struct RigOptions {
   int64_t max_experts = std::numeric_limits<int32_t>::max();
   bool scatter = false;
   int64_t ahead = 0;
+  ForwardOptions forward = {};
 };
 
 class ModelRig {
@@ -102,29 +103,33 @@ class ModelRig {
         weights(Require(Weights::Load(*container, config, progress))),
         pool(Require(ThreadPool::Create(options.threads))),
         experts(*container, options.max_experts, options.scatter, options.ahead),
-        forward(Require(Forward::Create(config, *weights, *container,
-                                        *Require(KernelsFor(options.isa)), *pool, experts, 512))) {}
+        forward(
+            Require(Forward::Create(config, *weights, *container, *Require(KernelsFor(options.isa)),
+                                    *pool, experts, options.forward))) {}
 
   std::unique_ptr<SessionState> NewState(int64_t context = 512) const {
     return Require(SessionState::Create(config, context));
   }
 
   // Runs `tokens` on `state`, `chunk` rows a step; the logits of every token.
-  std::vector<float> Run(SessionState& state, std::span<const int32_t> tokens, int64_t chunk) {
+  std::vector<float> Run(SessionState& state, std::span<const int32_t> tokens, int64_t chunk,
+                         bool is_prompt = true) {
     std::vector<float> logits(tokens.size() * static_cast<size_t>(config.vocab));
     const int64_t count = static_cast<int64_t>(tokens.size());
     for (int64_t begin = 0; begin < count; begin += chunk) {
       const int64_t rows = std::min(chunk, count - begin);
       SessionRows step{&state, tokens.subspan(begin, rows),
-                       std::span(logits).subspan(begin * config.vocab, rows * config.vocab)};
+                       std::span(logits).subspan(begin * config.vocab, rows * config.vocab),
+                       is_prompt};
       Require(forward->Step({&step, 1}, {}));
     }
     return logits;
   }
 
-  std::vector<float> RunAlone(std::span<const int32_t> tokens, int64_t chunk) {
+  std::vector<float> RunAlone(std::span<const int32_t> tokens, int64_t chunk,
+                              bool is_prompt = true) {
     const auto state = NewState();
-    return Run(*state, tokens, chunk);
+    return Run(*state, tokens, chunk, is_prompt);
   }
 
   Progress progress;

@@ -75,6 +75,28 @@ BOOST_AUTO_TEST_CASE(what_other_models_have_reserved_is_not_usable) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(longer_steps_of_prefill_take_at_most_a_quarter_of_what_is_beyond_the_floor) {
+  ModelSizes sizes = kSizes;
+  sizes.prefill_steps = {{{256, 0}, {512, 10}, {1024, 30}}};
+  struct {
+    int64_t asked, rows, prefill, cache;
+  } const kCases[] = {
+      {150, 256, 0, 0},    {189, 256, 0, 35},     {190, 512, 10, 30}, {269, 512, 10, 105},
+      {270, 1024, 30, 90}, {9999, 1024, 30, 460}, {0, 1024, 30, 460},  // automatic: the whole bank
+                                                                       // and the longest step
+  };
+  for (const auto& c : kCases) {
+    const MemoryPlan plan = PlanMemory(sizes, {.budget_bytes = c.asked, .usable_bytes = 1000});
+    BOOST_TEST_CONTEXT("asked " << c.asked) {
+      BOOST_TEST(plan.floor_bytes == 150);
+      BOOST_TEST(plan.prefill_rows == c.rows);
+      BOOST_TEST(plan.prefill_bytes == c.prefill);
+      BOOST_TEST(plan.cache_bytes == c.cache);
+      BOOST_TEST(plan.allocated_bytes() <= plan.budget_bytes);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(model_without_experts_has_no_slots) {
   const ModelSizes dense{.trunk_bytes = 100, .state_bytes = 20, .scratch_bytes = 10};
   const MemoryPlan plan = PlanMemory(dense, {.budget_bytes = 0, .usable_bytes = 1000});

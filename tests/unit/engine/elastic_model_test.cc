@@ -42,7 +42,7 @@ struct Opened {
     std::vector<float> logits(static_cast<size_t>(model->info().vocab));
     used = {};
     for (int i = 0; i < count; ++i) {
-      Require(model->Step(*timeline, {&token, 1}, logits, nullptr, used));
+      Require(model->Step(*timeline, {&token, 1}, logits, false, nullptr, used));
       token = static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
       seen.insert(seen.end(), logits.begin(), logits.end());
     }

@@ -50,6 +50,7 @@ struct Inputs {
             .beta = beta.data(),
             .beta_stride = beta_stride,
             .count = count,
+            .position = 3,
             .out = out.data()};
   }
 };
@@ -81,14 +82,15 @@ Outcome Naive(const Inputs& in) {
   return result;
 }
 
-using Rule = void (*)(const Kernels&, const DeltaRows&, int64_t, float*, uint8_t*);
+using Rule = void (*)(const Kernels&, const DeltaRows&, int64_t, const float*, float*, uint8_t*);
 
 Outcome Run(Rule rule, const Inputs& in, Isa isa, bool in_place) {
   std::vector<float> separate(in.q.size()), state = in.state;
   Inputs copy = in;
   std::vector<float>& out = in_place ? copy.q : separate;
   AlignedBuffer scratch = Require(AlignedBuffer::Allocate(DeltaScratchBytes(in.dim)));
-  rule(*Require(KernelsFor(isa)), copy.Rows(out), in.dim, state.data(), scratch.data());
+  rule(*Require(KernelsFor(isa)), copy.Rows(out), in.dim, in.state.data(), state.data(),
+       scratch.data());
   Outcome result;
   result.state.assign(state.begin(), state.end());
   for (int64_t t = 0; t < in.count; ++t)

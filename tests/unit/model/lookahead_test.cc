@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/checked.h"
 #include "support/model_rig.h"
 #include "support/tiny_model.h"
 
@@ -51,31 +52,40 @@ BOOST_AUTO_TEST_CASE(a_single_row_guesses_for_the_next_layer) {
   }
 }
 
-// Several rows in groups: each group but the last announces the next one, and none guesses.
+// Several rows in groups: each group but the last announces the next one. So many rows that most
+// experts will be wanted announce the next layer's first ones in the end; fewer guess nothing.
 BOOST_AUTO_TEST_CASE(a_batch_announces_its_next_group) {
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
     const TinyModel model(options);
-    ModelRig plain(model), rig(model, {.max_experts = 3, .ahead = 2});
-    const auto tokens = RandomTokens(30, rig.config.vocab, 32);
-    BOOST_TEST(rig.RunAlone(tokens, 30) == plain.RunAlone(tokens, 30));
-    const Log& log = rig.experts.log;
-    int64_t announced = 0;
-    for (size_t i = 0; i < log.size(); ++i) {
-      if (!log[i].expected) continue;
-      BOOST_REQUIRE(i > 0 && i + 1 < log.size());
-      BOOST_TEST(!log[i - 1].expected);
-      BOOST_TEST(!log[i + 1].expected);
-      BOOST_TEST(log[i].layer == log[i - 1].layer);
-      BOOST_TEST(log[i].layer == log[i + 1].layer);
-      const std::vector<int32_t>& asked = log[i + 1].experts;
-      const size_t count = std::min<size_t>(2, asked.size());
-      BOOST_TEST(log[i].experts == std::vector<int32_t>(asked.begin(), asked.begin() + count),
-                 boost::test_tools::per_element());
-      ++announced;
+    for (const bool many : {true, false}) {
+      ModelRig plain(model), rig(model, {.max_experts = 3, .ahead = 2});
+      const MoeConfig& moe = rig.config.moe;
+      const int64_t rows = many ? CeilDivide(4 * moe.experts, moe.top_k) : 3;
+      const auto tokens = RandomTokens(rows, rig.config.vocab, 32);
+      BOOST_TEST(rig.RunAlone(tokens, rows) == plain.RunAlone(tokens, rows));
+      const Log& log = rig.experts.log;
+      int64_t groups = 0, layers = 0;
+      for (size_t i = 0; i < log.size(); ++i) {
+        if (!log[i].expected) continue;
+        BOOST_REQUIRE(i > 0 && i + 1 < log.size());
+        BOOST_TEST(!log[i - 1].expected);
+        BOOST_TEST(!log[i + 1].expected);
+        BOOST_TEST(log[i].layer == log[i + 1].layer);
+        std::vector<int32_t> announced = {0, 1};
+        if (log[i].layer == log[i - 1].layer) {
+          announced = log[i + 1].experts;
+          announced.resize(std::min<size_t>(2, announced.size()));
+          ++groups;
+        } else {
+          ++layers;
+        }
+        BOOST_TEST(log[i].experts == announced, boost::test_tools::per_element());
+      }
+      const int64_t moe_layers = rig.config.layers - rig.config.first_moe_layer;
+      BOOST_TEST(groups == rig.experts.calls - moe_layers);
+      BOOST_TEST(groups > 0);
+      BOOST_TEST(layers == (many ? moe_layers - 1 : 0));
     }
-    const int64_t moe_layers = rig.config.layers - rig.config.first_moe_layer;
-    BOOST_TEST(announced == rig.experts.calls - moe_layers);
-    BOOST_TEST(announced > 0);
   }
 }
 

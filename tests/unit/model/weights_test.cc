@@ -109,7 +109,10 @@ BOOST_AUTO_TEST_CASE(every_vector_and_matrix_may_have_any_format) {
     const auto w = Require(Weights::Load(*o.container, o.config, progress));
     const std::string l = "language_model.model.layers.1.self_attn.";
     const auto conv = Decoded(*o.container, l + "k_conv1d.weight");
-    BOOST_TEST(std::equal(conv.begin(), conv.end(), w->layers[1].kda.k_conv));
+    const int64_t width = o.config.kda.width(), size = o.config.kda.conv_size;
+    for (int64_t c = 0; c < width; ++c)  // turned, so that channels are next to each other
+      for (int64_t j = 0; j < size; ++j)
+        BOOST_TEST_REQUIRE(w->layers[1].kda.k_conv[j * width + c] == conv[c * size + j]);
     const auto bias = Decoded(*o.container, l + "dt_bias");
     BOOST_TEST(std::equal(bias.begin(), bias.end(), w->layers[1].kda.dt_bias));
   }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the machine allows, measured in the process that also measures the kernels: reading memory,
+// f32 multiply-adds and bf16 products in registers, and byte look-ups in a table of 256 entries
+// that lies in the nearest cache. Each is the best of several short runs. A limit that this machine
+// has no instructions for is 0. One thread at a time calls these; they start their own.
+
+#ifndef WASTE_TESTS_BENCH_MACHINE_LIMITS_H_
+#define WASTE_TESTS_BENCH_MACHINE_LIMITS_H_
+
+#include <cstdint>
+
+namespace waste {
+
+struct MachineLimits {
+  double memory_bytes_s = 0;      // one thread
+  double memory_all_bytes_s = 0;  // all threads together
+  double fma_flops = 0;           // of one thread, f32
+  double bf16_flops = 0;          // of one thread
+  double lookups_s = 0;           // of one thread: a byte index, an f32 entry
+};
+
+MachineLimits MeasureLimits(int32_t threads);
+
+}  // namespace waste
+
+#endif  // WASTE_TESTS_BENCH_MACHINE_LIMITS_H_

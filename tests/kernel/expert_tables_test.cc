@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/expert_tables.h"
+
+#include <cstring>
+#include <limits>
+
+#include "support/expert_case.h"
+#include "support/guarded_memory.h"
+
+namespace waste {
+namespace {
+
+// Look-up tables are for some ISAs only.
+#define WASTE_TABLE_CASE(name)                                                      \
+  static void name(const Kernels& kernels);                                         \
+  BOOST_AUTO_TEST_CASE(name##_on_avx512vbmi,                                        \
+                       *boost::unit_test::precondition(HasIsa{Isa::kAvx512Vbmi})) { \
+    name(RequireKernels(Isa::kAvx512Vbmi));                                         \
+  }                                                                                 \
+  static void name(const Kernels& kernels)
+
+// Partial groups, whole ones, more than one pass of blocks.
+constexpr int64_t kColumnCounts[] = {8, 24, 64, 128, 136, 264, 1048};
+constexpr int64_t kRowCounts[] = {1, 63, 64, 67, 128, 200};
+
+std::vector<float> Apply(const Kernels& kernels, const ExpertMatrix& w, const float* x,
+                         int64_t step) {
+  std::vector<uint8_t> tables(TableBytes(w.codec, w.columns));
+  std::vector<float> scratch(kTableScratch);
+  const int64_t groups = TableGroups(w.codec, w.columns);
+  for (int64_t g = 0; g < groups; g += 3)
+    kernels.build_tables(w, x, g, std::min(g + 3, groups), tables.data(), scratch.data());
+  std::vector<float> y(w.rows, -77.0f);
+  for (int64_t r = 0; r < w.rows; r += step)
+    kernels.table_rows(w, r, std::min(w.rows, r + step), tables.data(), y.data());
+  return y;
+}
+
+// The rms of the difference to the scalar kernel's result, relative to that result's rms; rows
+// weigh as much as their scale.
+double Error(const ExpertMatrix& w, const float* x, const std::vector<float>& y) {
+  std::vector<float> exact(w.rows), scratch(RowsScratch(w.columns));
+  RequireKernels(Isa::kScalar)
+      .expert_rows(w, 0, w.rows, x, w.columns, 1, exact.data(), w.rows, scratch.data());
+  double difference = 0, size = 0;
+  for (int64_t r = 0; r < w.rows; ++r) {
+    difference += std::pow(double{y[r]} - exact[r], 2);
+    size += std::pow(double{exact[r]}, 2);
+  }
+  return std::sqrt(difference / size);
+}
+
+BOOST_AUTO_TEST_SUITE(expert_tables)
+
+// Books of equal size are the worst case: those of a residual quantiser shrink.
+WASTE_TABLE_CASE(the_error_is_at_most_a_thousandth_for_every_codec_and_shape) {
+  for (const ExpertCodec& codec : kExpertCodecs)
+    for (const float fading : {1.0f, 0.4f})
+      for (const int64_t columns : kColumnCounts)
+        for (const int64_t rows : kRowCounts) {
+          const RandomExpert expert(codec, rows, columns, fading);
+          const std::vector<float> x = RandomFloats(77, columns);
+          const double error = Error(expert.w, x.data(), Apply(kernels, expert.w, x.data(), 64));
+          // One row alone may be near 0 itself.
+          BOOST_TEST_REQUIRE(
+              error <= (rows < 60 ? 1e-2 : 1e-3),
+              codec.stages << " stages, " << columns << " columns, " << rows << " rows: " << error);
+        }
+}
+
+// An outlier costs its group's other vectors resolution, not the result.
+WASTE_TABLE_CASE(an_outlier_among_the_inputs_does_not_spoil_the_rest) {
+  for (const ExpertCodec& codec : kExpertCodecs) {
+    const RandomExpert expert(codec, 256, 1024, 0.5f);
+    std::vector<float> x = RandomFloats(78, 1024);
+    x[300] = 40.0f;
+    const double error = Error(expert.w, x.data(), Apply(kernels, expert.w, x.data(), 256));
+    BOOST_TEST(error <= 1e-3, codec.stages << " stages, " << codec.entries << ": " << error);
+  }
+}
+
+WASTE_TABLE_CASE(a_row_does_not_depend_on_how_rows_are_split) {
+  for (const ExpertCodec& codec : kExpertCodecs) {
+    const RandomExpert expert(codec, 64 * 70 + 5, 72);
+    const std::vector<float> x = RandomFloats(79, 72);
+    const std::vector<float> whole = Apply(kernels, expert.w, x.data(), expert.w.rows);
+    for (const int64_t step : {64, 192})
+      BOOST_TEST(std::memcmp(Apply(kernels, expert.w, x.data(), step).data(), whole.data(),
+                             4 * whole.size()) == 0);
+  }
+}
+
+WASTE_TABLE_CASE(zeros_give_zeros_and_what_is_not_finite_is_harmless) {
+  for (const ExpertCodec& codec : kExpertCodecs) {
+    const RandomExpert expert(codec, 128, 264);
+    std::vector<float> x(264);
+    for (const float value : Apply(kernels, expert.w, x.data(), 128)) BOOST_TEST(value == 0.0f);
+    for (const float bad :
+         {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 1e38f,
+          std::numeric_limits<float>::denorm_min()}) {
+      x[17] = bad;
+      const std::vector<float> y = Apply(kernels, expert.w, x.data(), 128);
+      BOOST_TEST((!(bad > 1e38f || bad != bad) || !std::isfinite(y[0])));
+    }
+  }
+}
+
+WASTE_TABLE_CASE(only_the_rows_asked_for_are_written_and_nothing_beyond_is_read) {
+  for (const ExpertCodec& codec : kExpertCodecs)
+    for (const int64_t columns : kColumnCounts) {
+      const int64_t rows = 131;
+      RandomExpert expert(codec, rows, columns);
+      const std::vector<float> inputs = RandomFloats(80, columns);
+      const std::vector<float> whole = Apply(kernels, expert.w, inputs.data(), rows);
+      Guarded<uint8_t> indices(expert.indices), scales(expert.scales);
+      Guarded<uint8_t> tables(std::vector<uint8_t>(TableBytes(codec, columns)));
+      Guarded<float> x(inputs), y(std::vector<float>(rows, -77.0f));
+      Guarded<float> scratch(std::vector<float>(kTableScratch, 0.0f));
+      Guarded<float> turned(expert.turned[0]);
+      ExpertMatrix w = expert.w;
+      w.indices = indices.data();
+      w.scales = scales.data();
+      w.turned_books[0] = turned.data();
+      kernels.build_tables(w, x.data(), 0, TableGroups(codec, columns), tables.data(),
+                           scratch.data());
+      kernels.table_rows(w, 64, 67, tables.data(), y.data());
+      for (int64_t r = 0; r < rows; ++r)
+        BOOST_TEST_REQUIRE(y.data()[r] == (r >= 64 && r < 67 ? whole[r] : -77.0f));
+      kernels.table_rows(w, 128, rows, tables.data(), y.data());
+      BOOST_TEST(y.data()[rows - 1] == whole[rows - 1]);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace waste
