@@ -39,7 +39,10 @@ Model::Model(OpenedBackend opened, std::shared_ptr<Progress> log)
     : reservation_(std::move(opened.reservation)),
       backend_(std::move(opened.backend)),
       log_(std::move(log)),
-      stop_tokens_(info().stop_tokens) {
+      stop_tokens_(info().stop_tokens),
+      steps_(
+          Backend::kMaxRows, [this](std::span<SessionStep> batch) { RunBatch(batch); },
+          BatchQueue::Patience()) {
   if (chat() != nullptr)
     stop_tokens_.insert(stop_tokens_.end(), chat()->stop_tokens().begin(),
                         chat()->stop_tokens().end());
@@ -91,7 +94,7 @@ void Model::ReserveCharged() {
 
 Status Model::ChargeSession(int64_t bytes) {
   // No step may run while the cache gives slots back: they could be leased.
-  WASTE_ASSIGN(const StepQueue::Turn turn, steps_.Enter(nullptr));
+  const BatchQueue::Turn turn = steps_.Enter();
   const std::lock_guard<std::mutex> lock(account_);
   const int64_t wanted = session_bytes_ + bytes;
   if (const int64_t needed = BytesWithoutCache(wanted); needed > plan().limit_bytes)
@@ -107,7 +110,7 @@ Status Model::ChargeSession(int64_t bytes) {
 }
 
 void Model::ReleaseSession(int64_t bytes) {
-  const auto turn = steps_.Enter(nullptr);
+  const BatchQueue::Turn turn = steps_.Enter();
   const std::lock_guard<std::mutex> lock(account_);
   session_bytes_ -= bytes;
   backend_->LimitCache(CacheLimit());
@@ -116,12 +119,24 @@ void Model::ReleaseSession(int64_t bytes) {
 
 Status Model::Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
                    const std::function<bool()>& stop, ExpertCounters& used) {
-  WASTE_ASSIGN(const StepQueue::Turn turn, steps_.Enter(stop));
+  SessionStep step{.timeline = &timeline, .tokens = tokens, .logits = logits, .stop = &stop};
+  steps_.Step(step);
+  used = step.used;
+  return std::move(step.status);
+}
+
+void Model::RunBatch(std::span<SessionStep> batch) {
   const ExpertCounters before = backend_->counters();
-  const Status status = backend_->Step(timeline, tokens, logits, stop);
-  used = backend_->counters() - before;
+  backend_->Step(batch);
+  const ExpertCounters used = backend_->counters() - before;
+  int64_t rows = 0, begin = 0;
+  for (const SessionStep& step : batch) rows += std::ssize(step.tokens);
+  for (SessionStep& step : batch) {
+    const int64_t end = begin + std::ssize(step.tokens);
+    step.used = ShareOf(used, begin, end, rows);
+    begin = end;
+  }
   while (std::optional<std::string> notice = backend_->NextNotice()) log_->Log(*std::move(notice));
-  return status;
 }
 
 }  // namespace waste

@@ -161,7 +161,11 @@ Status Forward::Impl::Step(std::span<SessionRows> sessions, const std::function<
     if (observer) observer(layer, {s.x, static_cast<size_t>(rows * config.hidden)});
   }
   Logits(sessions);
-  for (const SessionSlice& slice : slices) slice.state->Commit(slice.count);
+  for (SessionRows& session : sessions) {
+    session.committed = session.stop == nullptr || !(*session.stop)();
+    if (session.tokens.empty() || !session.committed) continue;
+    session.state->Commit(std::ssize(session.tokens));
+  }
   return Status();
 }
 

@@ -26,11 +26,14 @@
 namespace waste {
 
 // Rows of one session: `tokens` continue it at state->position(). Logits of the last n tokens are
-// written to `logits`, [n, vocab].
+// written to `logits`, [n, vocab]. A session whose own `stop` holds when the step is done is left
+// as it was, and `committed` says so.
 struct SessionRows {
   SessionState* state = nullptr;
   std::span<const int32_t> tokens;
   std::span<float> logits;
+  const std::function<bool()>* stop = nullptr;
+  bool committed = false;
 };
 
 class Forward {
@@ -49,7 +52,7 @@ class Forward {
                                                  int64_t max_context);
   ~Forward();
 
-  // Runs at most kMaxRows rows in all and commits every session's state; on failure no state has
+  // Runs at most kMaxRows rows in all and commits the sessions' states; on failure no state has
   // changed. Tokens are below the vocabulary and every session has room for its rows. `stop` is
   // polled once a layer and by the expert source: kCancelled. Other errors: kIo, kCorrupt.
   Status Step(std::span<SessionRows> sessions, const std::function<bool()>& stop);
