@@ -2,7 +2,7 @@
 //
 // What a session needs of a model: tokens in, logits out. Two exist: ContainerBackend runs a real
 // model, ScriptedBackend says what a JSON file tells it, so that bindings and error paths are
-// tested without weights. Steps of one backend are serialised by the Model.
+// tested without weights. Steps of one backend are serialised by the Model's BatchQueue.
 
 #ifndef WASTE_CORE_ENGINE_BACKEND_H_
 #define WASTE_CORE_ENGINE_BACKEND_H_
@@ -65,6 +65,37 @@ inline ExpertCounters operator-(const ExpertCounters& after, const ExpertCounter
           after.read_us - before.read_us};
 }
 
+// Of what a step of `rows` rows used, the part of the rows [begin, end). Rounded so that the parts
+// of consecutive rows add up to the whole, to the last byte.
+inline ExpertCounters ShareOf(const ExpertCounters& whole, int64_t begin, int64_t end,
+                              int64_t rows) {
+  const auto part = [&](int64_t value) { return value * end / rows - value * begin / rows; };
+  return {part(whole.hits),
+          part(whole.misses),
+          part(whole.foreseen),
+          part(whole.bytes_read),
+          part(whole.speculative_reads),
+          part(whole.speculative_bytes),
+          part(whole.stalls),
+          part(whole.read_us)};
+}
+
+// Tokens that continue one session, as its part of a step, and what became of them.
+struct SessionStep {
+  Timeline* timeline = nullptr;
+  std::span<const int32_t> tokens;  // at least one, below vocab, and they fit the timeline
+  std::span<float> logits;          // of the last logits.size() / vocab of them
+  bool is_prompt = false;           // else the one token is of an answer
+  // Whether the session has given the step up. Called by whichever thread runs the step, while the
+  // one that asked for it waits. Null: never.
+  const std::function<bool()>* stop = nullptr;
+
+  Status status = {};        // if not ok, the timeline is as it was
+  ExpertCounters used = {};  // its share
+
+  bool stopped() const { return stop != nullptr && *stop && (*stop)(); }
+};
+
 struct BackendInfo {
   std::string name;  // of the architecture
   int64_t vocab = 0;
@@ -89,6 +120,9 @@ struct BackendInfo {
 
 class Backend {
  public:
+  // Tokens of answers that one Step may have.
+  static constexpr int64_t kMaxWritten = 16;
+
   virtual ~Backend() = default;
 
   virtual const BackendInfo& info() const = 0;
@@ -99,12 +133,12 @@ class Backend {
   virtual int64_t TimelineBytes(int64_t context) const = 0;
   virtual Result<std::unique_ptr<Timeline>> NewTimeline(int64_t context) = 0;
 
-  // Runs `tokens` (1 to the rows of LimitPrefill, below vocab, and they fit), which are of a prompt
-  // or one token of an answer, and writes the logits of the last logits.size() / vocab of them. On
-  // failure the timeline is as it was. `stop` is polled at least once a layer and ends the step
-  // with kCancelled.
-  virtual Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
-                      bool is_prompt, const std::function<bool()>& stop) = 0;
+  // Runs the tokens of all sessions, at most the rows of LimitPrefill and kMaxWritten more, each of
+  // another timeline, writes their logits and sets each
+  // status. Stops are polled at least once a layer: when all have stopped, the step ends; one that
+  // stops alone gets kCancelled at the end and leaves the others what they would get without it.
+  // Errors of reads are those of every session that needed the read.
+  virtual void Step(std::span<SessionStep> sessions) = 0;
 
   virtual ExpertCounters counters() const = 0;
   // The next line for the model's log: what steps had to go around.

@@ -180,10 +180,14 @@ class NoExperts : public ExpertSource {
   }
 };
 
+static_assert(Backend::kMaxWritten == Forward::kMaxWritten);
+
 class ContainerBackend : public Backend {
  public:
   ContainerBackend(PreparedContainer prepared, const MemoryPlan& plan)
-      : prepared_(std::move(prepared)), plan_(plan) {}
+      : prepared_(std::move(prepared)), plan_(plan) {
+    rows_.reserve(static_cast<size_t>(plan_.prefill_rows + kMaxWritten));
+  }
 
   Status Load(const OpenOptions& options, Progress& progress);
 
@@ -200,11 +204,7 @@ class ContainerBackend : public Backend {
     return std::unique_ptr<Timeline>(std::make_unique<StateTimeline>(std::move(state)));
   }
 
-  Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
-              bool is_prompt, const std::function<bool()>& stop) override {
-    SessionRows rows{&static_cast<StateTimeline&>(timeline).state(), tokens, logits, is_prompt};
-    return forward_->Step({&rows, 1}, stop);
-  }
+  void Step(std::span<SessionStep> sessions) override;
 
   ExpertCounters counters() const override {
     return streamer_ == nullptr ? ExpertCounters() : streamer_->counters();
@@ -235,7 +235,27 @@ class ContainerBackend : public Backend {
   std::unique_ptr<ExpertStreamer> streamer_;  // null for a model without experts
   NoExperts no_experts_;
   std::unique_ptr<Forward> forward_;
+  std::vector<SessionRows> rows_;  // of the step that runs
 };
+
+void ContainerBackend::Step(std::span<SessionStep> sessions) {
+  rows_.clear();
+  for (const SessionStep& one : sessions)
+    rows_.push_back({.state = &static_cast<StateTimeline*>(one.timeline)->state(),
+                     .tokens = one.tokens,
+                     .logits = one.logits,
+                     .is_prompt = one.is_prompt,
+                     .stop = one.stop != nullptr && *one.stop ? one.stop : nullptr});
+  const auto all_stopped = [&sessions] {
+    return std::ranges::all_of(sessions, [](const SessionStep& one) { return one.stopped(); });
+  };
+  const Status status = forward_->Step(rows_, all_stopped);
+  for (size_t i = 0; i < sessions.size(); ++i) {
+    const bool left_out = status.ok() && !rows_[i].committed;
+    sessions[i].status =
+        left_out ? Status(Code::kCancelled, "cancelled while its step ran") : status;
+  }
+}
 
 void ContainerBackend::FillInfo() {
   info_.name = container().manifest().arch;

@@ -17,6 +17,10 @@ constexpr std::string_view kScriptPrefix = "test:";
 bool IsScript(const std::string& path) { return path.starts_with(kScriptPrefix); }
 std::string ScriptPath(const std::string& path) { return path.substr(kScriptPrefix.size()); }
 
+BatchQueue::Limits LimitsOf(int64_t prompt_rows) {
+  return {.rows = prompt_rows + Backend::kMaxWritten, .written = Backend::kMaxWritten};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Model>> Model::Open(const std::string& path, const OpenOptions& options,
@@ -39,7 +43,10 @@ Model::Model(OpenedBackend opened, std::shared_ptr<Progress> log)
     : reservation_(std::move(opened.reservation)),
       backend_(std::move(opened.backend)),
       log_(std::move(log)),
-      stop_tokens_(info().stop_tokens) {
+      stop_tokens_(info().stop_tokens),
+      steps_(
+          LimitsOf(std::max(plan().prefill_rows, info().prefill_steps.front().rows)),
+          [this](std::span<SessionStep> batch) { RunBatch(batch); }, BatchQueue::Patience()) {
   if (chat() != nullptr)
     stop_tokens_.insert(stop_tokens_.end(), chat()->stop_tokens().begin(),
                         chat()->stop_tokens().end());
@@ -74,10 +81,18 @@ PrefillStep Model::StepLimit() const {
   return longest;
 }
 
+// Others would wait for as long as a whole step takes.
+int64_t Model::StepRows(const Timeline& timeline) const {
+  const int64_t most = step_rows_.load(std::memory_order_relaxed);
+  return steps_.HasCompany(timeline) ? std::min(most, info().prefill_steps.front().rows) : most;
+}
+
 void Model::ShareOut() {
   const PrefillStep step = StepLimit();
-  if (step.rows != step_rows_.exchange(step.rows, std::memory_order_relaxed))
+  if (step.rows != step_rows_.exchange(step.rows, std::memory_order_relaxed)) {
+    steps_.Limit(LimitsOf(step.rows));
     backend_->LimitPrefill(step);
+  }
   backend_->LimitCache(CacheLimit());
 }
 
@@ -111,7 +126,7 @@ void Model::ReserveCharged() {
 
 Status Model::ChargeSession(int64_t bytes) {
   // No step may run while the cache gives slots back: they could be leased.
-  WASTE_ASSIGN(const StepQueue::Turn turn, steps_.Enter(nullptr));
+  const BatchQueue::Turn turn = steps_.Enter();
   const std::lock_guard<std::mutex> lock(account_);
   const int64_t wanted = session_bytes_ + bytes;
   if (const int64_t needed = BytesWithoutCache(wanted); needed > plan().limit_bytes)
@@ -127,7 +142,7 @@ Status Model::ChargeSession(int64_t bytes) {
 }
 
 void Model::ReleaseSession(int64_t bytes) {
-  const auto turn = steps_.Enter(nullptr);
+  const BatchQueue::Turn turn = steps_.Enter();
   const std::lock_guard<std::mutex> lock(account_);
   session_bytes_ -= bytes;
   ShareOut();
@@ -136,12 +151,28 @@ void Model::ReleaseSession(int64_t bytes) {
 
 Status Model::Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
                    bool is_prompt, const std::function<bool()>& stop, ExpertCounters& used) {
-  WASTE_ASSIGN(const StepQueue::Turn turn, steps_.Enter(stop));
+  SessionStep step{.timeline = &timeline,
+                   .tokens = tokens,
+                   .logits = logits,
+                   .is_prompt = is_prompt,
+                   .stop = &stop};
+  steps_.Step(step);
+  used = step.used;
+  return std::move(step.status);
+}
+
+void Model::RunBatch(std::span<SessionStep> batch) {
   const ExpertCounters before = backend_->counters();
-  const Status status = backend_->Step(timeline, tokens, logits, is_prompt, stop);
-  used = backend_->counters() - before;
+  backend_->Step(batch);
+  const ExpertCounters used = backend_->counters() - before;
+  int64_t rows = 0, begin = 0;
+  for (const SessionStep& step : batch) rows += std::ssize(step.tokens);
+  for (SessionStep& step : batch) {
+    const int64_t end = begin + std::ssize(step.tokens);
+    step.used = ShareOf(used, begin, end, rows);
+    begin = end;
+  }
   while (std::optional<std::string> notice = backend_->NextNotice()) log_->Log(*std::move(notice));
-  return status;
 }
 
 }  // namespace waste

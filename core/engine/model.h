@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An open model: the backend, the order of its steps, and the account of its memory. Shared by any
+// An open model: the backend, the queue for its steps, and the account of its memory. Shared by any
 // number of sessions and threads; immutable but for the account and the log. What the cache may
 // hold is the smaller of what the sessions leave of the budget and what memory pressure leaves.
 
@@ -18,9 +18,9 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "engine/backend.h"
+#include "engine/batch_queue.h"
 #include "engine/open_options.h"
 #include "engine/pressure_watcher.h"
-#include "engine/step_queue.h"
 #include "engine/work_counters.h"
 
 namespace waste {
@@ -47,8 +47,8 @@ class Model {
   WorkCounters& work() { return work_; }  // of all sessions
   int64_t charged_bytes() const;          // trunk, scratch, staging, sessions, cache
 
-  // Most rows of a step as memory is now.
-  int64_t step_rows() const { return step_rows_.load(std::memory_order_relaxed); }
+  // Most rows of the next step of a prompt: as memory is now, and few while other sessions step.
+  int64_t StepRows(const Timeline& timeline) const;
 
   // Memory of one session: the cache makes room, then long steps of prefill. Errors: kRamBudget
   // with the bytes needed.
@@ -60,11 +60,15 @@ class Model {
     return backend_->NewTimeline(context);
   }
 
-  // One step in its turn. `used` gets what it cost in experts. Errors: those of Backend::Step.
+  // One step of one session, together with those of others that wait at the same time. `used` gets
+  // its rows' share of what they cost in experts: the shares of all add up to what was counted.
+  // `stop` is polled from other threads too. Errors: those of Backend::Step.
   Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
               bool is_prompt, const std::function<bool()>& stop, ExpertCounters& used);
+  BatchQueue::Counts batch_counts() const { return steps_.counts(); }
 
  private:
+  void RunBatch(std::span<SessionStep> batch);
   int64_t BytesWithoutCache(int64_t session_bytes) const;
   // Under account_: what the cache may hold. It makes room for sessions, so that the budget is kept
   // as long as they fit it; beyond (automatic budgets only) they have the memory to themselves.
@@ -81,7 +85,7 @@ class Model {
   std::unique_ptr<Backend> backend_;
   std::shared_ptr<Progress> log_;
   std::vector<int32_t> stop_tokens_;  // sorted
-  StepQueue steps_;
+  BatchQueue steps_;
   WorkCounters work_;
   mutable std::mutex account_;
   int64_t session_bytes_ = 0;

@@ -108,8 +108,10 @@ class ScriptedBackend : public Backend {
   ExpertCounters counters() const override { return {}; }
   void LimitCache(int64_t) override {}
 
-  Status Step(Timeline& timeline, std::span<const int32_t> tokens, std::span<float> logits,
-              bool is_prompt, const std::function<bool()>& stop) override;
+  // One after another: the stall or failure of an answer is that of its session alone.
+  void Step(std::span<SessionStep> sessions) override {
+    for (SessionStep& one : sessions) one.status = StepOne(one);
+  }
 
  private:
   const ScriptAnswer& AnswerOf(const Cursor& cursor) const {
@@ -117,6 +119,7 @@ class ScriptedBackend : public Backend {
   }
   int32_t TokenAt(const Cursor& cursor) const;
   Cursor Advance(const Cursor& cursor, int32_t token) const;
+  Status StepOne(const SessionStep& one);
   Status Happen(const Cursor& cursor, const std::function<bool()>& stop);
 
   Script script_;
@@ -156,27 +159,26 @@ Status ScriptedBackend::Happen(const Cursor& cursor, const std::function<bool()>
   return Status();
 }
 
-Status ScriptedBackend::Step(Timeline& timeline, std::span<const int32_t> tokens,
-                             std::span<float> logits, bool /*is_prompt*/,
-                             const std::function<bool()>& stop) {
+Status ScriptedBackend::StepOne(const SessionStep& one) {
   constexpr float kSure = 20;  // a logit that any temperature up to 2 samples
-  auto& script_timeline = static_cast<ScriptTimeline&>(timeline);
-  std::vector<Cursor> cursors = {script_timeline.last()};
-  for (const int32_t token : tokens) cursors.push_back(Advance(cursors.back(), token));
+  auto& timeline = static_cast<ScriptTimeline&>(*one.timeline);
+  const std::function<bool()> stop = [&one] { return one.stopped(); };
+  std::vector<Cursor> cursors = {timeline.last()};
+  for (const int32_t token : one.tokens) cursors.push_back(Advance(cursors.back(), token));
   if (stop()) return Status(Code::kCancelled, "cancelled");
   if (cursors.back().seen == 0) WASTE_TRY(Stall(script_.prefill_stall_ms, stop));
-  if (!logits.empty()) WASTE_TRY(Happen(cursors.back(), stop));
+  if (!one.logits.empty()) WASTE_TRY(Happen(cursors.back(), stop));
 
-  const int64_t rows = static_cast<int64_t>(logits.size()) / script_.vocab;
+  const int64_t rows = static_cast<int64_t>(one.logits.size()) / script_.vocab;
   for (int64_t row = 0; row < rows; ++row) {
-    const auto out = logits.subspan(static_cast<size_t>(row * script_.vocab),
-                                    static_cast<size_t>(script_.vocab));
+    const auto out = one.logits.subspan(static_cast<size_t>(row * script_.vocab),
+                                        static_cast<size_t>(script_.vocab));
     for (size_t id = 0; id < out.size(); ++id) out[id] = -0.01f * static_cast<float>(id % 7);
     const Cursor& cursor = cursors[cursors.size() - static_cast<size_t>(rows - row)];
     out[static_cast<size_t>(TokenAt(cursor))] = kSure;
   }
   cursors.back().asked = rows > 0;
-  for (size_t i = 1; i < cursors.size(); ++i) script_timeline.Push(cursors[i]);
+  for (size_t i = 1; i < cursors.size(); ++i) timeline.Push(cursors[i]);
   return Status();
 }
 

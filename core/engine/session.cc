@@ -175,7 +175,7 @@ Status Session::Run(std::span<float> logits, Phase phase, const std::function<bo
   // What is computed how is decided once, so that it does not depend on where steps are cut.
   const bool is_prompt = total - timeline_->position() > 1;
   while (timeline_->position() < total) {
-    const int64_t begin = timeline_->position(), most = model_->step_rows();
+    const int64_t begin = timeline_->position(), most = model_->StepRows(*timeline_);
     const int64_t end = std::min(total, (begin / most + 1) * most);
     // Of this step's rows, those at or behind the first one whose logits are wanted.
     const int64_t wanted = std::clamp(end - (total - logit_rows), int64_t{0}, end - begin);

@@ -98,7 +98,8 @@ class Session {
 
   // Runs pending tokens and writes the logits of the last logits.size() / vocab tokens held,
   // running tokens again where their logits are gone. Adds to the session's counters and to
-  // `also`'s. Errors: those of Backend::Step; what has run stays, the rest is pending.
+  // `also`'s. `stop` is called from other threads too, while this one waits for a step. Errors:
+  // those of Backend::Step; what has run stays, the rest is pending.
   Status Run(std::span<float> logits, Phase phase, const std::function<bool()>& stop,
              WorkCounters* also);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What work cost, added up, for a model, a session or a generation. Written by the thread that runs
-// the step, read by any thread at any time; each number is exact, a set of them may be one step
-// apart.
+// What work cost, added up, for a model, a session or a generation. Written by the thread that
+// waited for the step, read by any thread at any time; each number is exact, a set of them may be
+// one step apart.
 
 #ifndef WASTE_CORE_ENGINE_WORK_COUNTERS_H_
 #define WASTE_CORE_ENGINE_WORK_COUNTERS_H_

@@ -51,7 +51,7 @@ struct ForwardPlan {
   ForwardPlan(const ExpertCodec& codec, const Kernels& kernels, int32_t thread_count,
               const ForwardOptions& options)
       : experts{codec, options.fast && kernels.table_rows != nullptr},
-        rows(options.max_rows),
+        rows(options.max_rows + Forward::kMaxWritten),
         threads(thread_count) {}
   int64_t tile_rows() const { return std::min(rows, kTileRows); }
 };
@@ -146,8 +146,8 @@ struct Forward::Impl {
   HiddenObserver observer;
 
   // Of the step that runs.
-  std::vector<const SessionRows*> order;  // prompts first
-  std::vector<SessionSlice> slices;       // tile by tile
+  std::vector<SessionRows*> order;   // prompts first
+  std::vector<SessionSlice> slices;  // tile by tile
   std::vector<Tile> tiles;
   int64_t rows = 0;
   int64_t prompt_rows = 0;
@@ -198,7 +198,10 @@ Status Forward::Impl::Step(std::span<SessionRows> sessions, const std::function<
     if (observer) observer(layer, {s.x, static_cast<size_t>(rows * config.hidden)});
   }
   Logits();
-  for (const SessionRows* session : order) session->state->Commit(std::ssize(session->tokens));
+  for (SessionRows* session : order) {
+    session->committed = session->stop == nullptr || !(*session->stop)();
+    if (session->committed) session->state->Commit(std::ssize(session->tokens));
+  }
   return Status();
 }
 
@@ -210,7 +213,7 @@ void Forward::Impl::Arrange(std::span<SessionRows> sessions) {
   tiles.clear();
   rows = prompt_rows = 0;
   for (const bool prompts : {true, false}) {
-    for (const SessionRows& session : sessions) {
+    for (SessionRows& session : sessions) {
       if (session.tokens.empty() || session.is_prompt != prompts) continue;
       for (const SessionRows* other : order) WASTE_CHECK(other->state != session.state);
       order.push_back(&session);

@@ -26,16 +26,20 @@ namespace waste {
 
 // Rows of one session: `tokens` continue it at state->position(). Logits of the last n tokens are
 // written to `logits`, [n, vocab]. Rows of a prompt and tokens that are being written (one a step)
-// are computed in different ways, which agree to the tolerance of fast arithmetic.
+// are computed in different ways, which agree to the tolerance of fast arithmetic. A session whose
+// own `stop` holds when the step is done is left as it was, and `committed` says so.
 struct SessionRows {
   SessionState* state = nullptr;
   std::span<const int32_t> tokens;
   std::span<float> logits;
   bool is_prompt = true;
+  const std::function<bool()>* stop = nullptr;
+  bool committed = false;
 };
 
 struct ForwardOptions {
-  int64_t max_rows = 64;  // of a step; a power of two of kLeastRows or more, or less than that
+  // Of a step, beside kMaxWritten; a power of two of kLeastRows or more, or less than that.
+  int64_t max_rows = 64;
   bool fast = false;  // look-up tables for tokens that are being written, where kernels have them
 };
 
@@ -61,10 +65,10 @@ class Forward {
                                                  const ForwardOptions& options);
   ~Forward();
 
-  // Runs at most max_rows rows in all, of them kMaxWritten that are no prompt's, and commits every
-  // session's state; on failure no state has changed. Tokens are below the vocabulary and every
-  // session has room for its rows. `stop` is polled several times a layer and by the expert source:
-  // kCancelled. Other errors: kIo, kCorrupt.
+  // Runs at most max_rows + kMaxWritten rows in all, of them kMaxWritten that are no prompt's, and
+  // commits the sessions' states; on failure no state has changed. Tokens are below the vocabulary
+  // and every session has room for its rows. `stop` is polled several times a layer and by the
+  // expert source: kCancelled. Other errors: kIo, kCorrupt.
   Status Step(std::span<SessionRows> sessions, const std::function<bool()>& stop);
 
   // What steps compute in; between them nothing in it is needed, and it may be discarded.

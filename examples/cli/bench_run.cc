@@ -8,7 +8,10 @@
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "bench_phase.h"
+#include "bench_sessions.h"
 #include "drives.h"
 #include "limits.h"
 #include "machine.h"
@@ -22,52 +25,6 @@ namespace {
 constexpr const char* kText =
     "The library by the river opens at nine. On its shelves stand atlases, novels and the letters "
     "of people who once lived here; a clock, older than the house, strikes every hour. ";
-
-// Of the experts that were used; null if none was.
-nlohmann::ordered_json HitRate(int64_t hits, int64_t misses) {
-  if (hits + misses == 0) return nullptr;
-  return static_cast<double>(hits) / static_cast<double>(hits + misses);
-}
-
-// One phase over all repeats.
-struct Phase {
-  int64_t tokens = 0;
-  std::vector<double> speeds;                     // tokens a second, one a repeat
-  std::vector<nlohmann::ordered_json> hit_rates;  // one a repeat
-  waste_stats work = {};                          // sums over the repeats
-  double seconds_all = 0;
-
-  void Add(double seconds, const waste_stats& before, const waste_stats& after) {
-    seconds_all += seconds;
-    speeds.push_back(static_cast<double>(tokens) / std::max(seconds, 1e-9));
-    hit_rates.push_back(HitRate(after.experts_hit - before.experts_hit,
-                                after.experts_missed - before.experts_missed));
-    for (const Counter& counter : kCounters)
-      work.*counter.value += after.*counter.value - before.*counter.value;
-  }
-  int64_t uses() const { return work.experts_hit + work.experts_missed; }
-};
-
-double MedianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-nlohmann::ordered_json ToJson(const Phase& phase) {
-  const auto [slowest, fastest] = std::minmax_element(phase.speeds.begin(), phase.speeds.end());
-  nlohmann::ordered_json object = {
-      {"tokens", phase.tokens},
-      {"tok_s", MedianOf(phase.speeds)},
-      {"tok_s_min", *slowest},
-      {"tok_s_max", *fastest},
-      {"tok_s_all", phase.speeds},
-      {"hit_rate", HitRate(phase.work.experts_hit, phase.work.experts_missed)},
-      {"hit_rate_all", phase.hit_rates}};
-  for (const Counter& counter : kCounters) object[counter.key] = phase.work.*counter.value;
-  object["seconds"] = phase.seconds_all;
-  return object;
-}
 
 // The share of `limit` that was reached; 0 where there is no limit.
 double ShareOf(double value, double limit) { return limit > 0 ? value / limit : 0; }
@@ -97,31 +54,35 @@ class Bench {
       : path_(options.model.path),
         model_(OpenModel(options.model)),
         info_(InfoOf(model_)),
-        repeats_(options.repeats) {
+        repeats_(options.repeats),
+        sessions_(options.sessions),
+        writer_(model_) {
     const auto or_default = [](int64_t given, int64_t otherwise) {
       return given > 0 ? given : std::max<int64_t>(otherwise, 1);
     };
     prefill_.tokens = or_default(options.prompt_tokens, std::min<int64_t>(256, info_.context / 2));
     decode_.tokens = or_default(options.decode_tokens, std::min<int64_t>(64, info_.context / 4));
-    session_ = Make<waste_session>([&](waste_session** out, waste_error* error) {
-      return waste_session_create(model_.get(), nullptr, out, error);
-    });
-    const std::vector<int32_t> text = Tokenize(model_, kText, false);
-    if (text.empty()) throw Failure("UNSUPPORTED", "the model has no tokens for ordinary text");
+    text_ = Tokenize(model_, kText, false);
+    if (text_.empty()) throw Failure("UNSUPPORTED", "the model has no tokens for ordinary text");
     for (int64_t i = 0; i < prefill_.tokens; ++i)
-      prompt_.push_back(text[static_cast<size_t>(i) % text.size()]);
-    logits_.resize(static_cast<size_t>(info_.vocab_size));
+      prompt_.push_back(text_[static_cast<size_t>(i) % text_.size()]);
   }
 
   void Measure() {
     ProgressBar bar("Measuring", Unit::kPieces);
-    for (int32_t repeat = 0; repeat <= repeats_; ++repeat) {
-      bar.Show(repeat, repeats_ + 1);
-      Try([&](waste_error* error) { return waste_session_reset(session_.get(), error); });
-      Time(prefill_, repeat > 0, [&] { Eval(prompt_); });
-      Time(decode_, repeat > 0, [&] {
-        for (int64_t i = 0; i < decode_.tokens; ++i) Eval({Likeliest()});
-      });
+    const int32_t rounds = repeats_ + 1;
+    const int32_t all_rounds = sessions_ > 1 ? 2 * rounds : rounds;
+    for (int32_t round = 0; round < rounds; ++round) {
+      bar.Show(round, all_rounds);
+      writer_.Reset();
+      Time(prefill_, round > 0, [&] { writer_.Eval(prompt_); });
+      Time(decode_, round > 0, [&] { writer_.Write(decode_.tokens); });
+    }
+    // Made after the one alone was measured: their memory is taken from the cache.
+    if (sessions_ > 1) together_.emplace(model_, sessions_, text_, decode_.tokens);
+    for (int32_t round = 0; together_ && round < rounds; ++round) {
+      bar.Show(rounds + round, all_rounds);
+      together_->Repeat(round > 0);
     }
     // Measuring the limits takes memory of its own, which is not the model's.
     peak_rss_bytes_ = StatsOf(model_).peak_rss_bytes;
@@ -135,35 +96,37 @@ class Bench {
     const double prefill_limit = PerSecond(fma_limit_, static_cast<double>(info_.token_flops));
     const double disk = static_cast<double>(decode_.work.bytes_read) / decode_.seconds_all;
     const double memory = decode * DecodeTokenBytes();
-    return {{"path", path_},
-            {"model", NameOf(model_)},
-            {"cpu", ProcessorName()},
-            {"date", Today()},
-            {"decode_tok_s", decode},
-            {"decode_limit_tok_s", DecodeLimit()},
-            {"decode_share", ShareOf(decode, DecodeLimit())},
-            {"prefill_tok_s", prefill},
-            {"prefill_limit_tok_s", prefill_limit},
-            {"prefill_share", ShareOf(prefill, prefill_limit)},
-            {"disk_bytes_s", disk},
-            {"disk_limit_bytes_s", drive_.bytes_s},
-            {"disk_share", ShareOf(disk, drive_.bytes_s)},
-            {"memory_bytes_s", memory},
-            {"memory_limit_bytes_s", memory_limit_},
-            {"memory_share", ShareOf(memory, memory_limit_)},
-            {"fma_limit_flops", fma_limit_},
-            {"experts_hit", decode_.work.experts_hit},
-            {"experts_missed", decode_.work.experts_missed},
-            {"peak_rss_bytes", peak_rss_bytes_},
-            {"budget_bytes", info_.budget_bytes},
-            {"isa", IsaName(info_.isa)},
-            {"threads", info_.threads},
-            {"context", info_.context},
-            {"direct_io", info_.direct_io != 0},
-            {"read_lanes", info_.read_lanes},
-            {"repeats", repeats_},
-            {"prefill", ToJson(prefill_)},
-            {"decode", ToJson(decode_)}};
+    nlohmann::ordered_json result = {{"path", path_},
+                                     {"model", NameOf(model_)},
+                                     {"cpu", ProcessorName()},
+                                     {"date", Today()},
+                                     {"decode_tok_s", decode},
+                                     {"decode_limit_tok_s", DecodeLimit()},
+                                     {"decode_share", ShareOf(decode, DecodeLimit())},
+                                     {"prefill_tok_s", prefill},
+                                     {"prefill_limit_tok_s", prefill_limit},
+                                     {"prefill_share", ShareOf(prefill, prefill_limit)},
+                                     {"disk_bytes_s", disk},
+                                     {"disk_limit_bytes_s", drive_.bytes_s},
+                                     {"disk_share", ShareOf(disk, drive_.bytes_s)},
+                                     {"memory_bytes_s", memory},
+                                     {"memory_limit_bytes_s", memory_limit_},
+                                     {"memory_share", ShareOf(memory, memory_limit_)},
+                                     {"fma_limit_flops", fma_limit_},
+                                     {"experts_hit", decode_.work.experts_hit},
+                                     {"experts_missed", decode_.work.experts_missed},
+                                     {"peak_rss_bytes", peak_rss_bytes_},
+                                     {"budget_bytes", info_.budget_bytes},
+                                     {"isa", IsaName(info_.isa)},
+                                     {"threads", info_.threads},
+                                     {"context", info_.context},
+                                     {"direct_io", info_.direct_io != 0},
+                                     {"read_lanes", info_.read_lanes},
+                                     {"repeats", repeats_},
+                                     {"prefill", ToJson(prefill_)},
+                                     {"decode", ToJson(decode_)}};
+    if (together_) result["together"] = together_->Result(decode);
+    return result;
   }
 
  private:
@@ -197,26 +160,17 @@ class Bench {
     if (counts) phase.Add(seconds.count(), before, StatsOf(model_));
   }
 
-  void Eval(const std::vector<int32_t>& tokens) {
-    Try([&](waste_error* error) {
-      return waste_eval(session_.get(), tokens.data(), std::ssize(tokens), logits_.data(),
-                        std::ssize(logits_), error);
-    });
-  }
-
-  int32_t Likeliest() const {
-    return static_cast<int32_t>(std::max_element(logits_.begin(), logits_.end()) - logits_.begin());
-  }
-
   const std::string path_;
   const Model model_;
   const waste_info info_;
   const int32_t repeats_;
-  Session session_;
+  const int32_t sessions_;
+  Writer writer_;
+  std::vector<int32_t> text_;
   std::vector<int32_t> prompt_;
-  std::vector<float> logits_;
   Phase prefill_;
   Phase decode_;
+  std::optional<SessionsBench> together_;
   int64_t peak_rss_bytes_ = 0;
   double memory_limit_ = 0;
   double fma_limit_ = 0;

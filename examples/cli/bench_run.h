@@ -20,7 +20,8 @@ struct BenchOptions {
   int64_t prompt_tokens = 0;  // 0: what suits the context
   int64_t decode_tokens = 0;
   int32_t repeats = 5;
-  std::string svg;  // the picture's file; empty: none
+  int32_t sessions = 1;  // more: they write at once too
+  std::string svg;       // the picture's file; empty: none
 };
 
 // What a counter counts, and thereby how it is written.

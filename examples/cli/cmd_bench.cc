@@ -2,7 +2,10 @@
 //
 // `waste bench`: tokens a second, of reading a prompt and of writing an answer.
 
+#include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "atomic_file.h"
 #include "bench_chart.h"
@@ -20,10 +23,14 @@ repeats and the slowest and fastest one, and what the cache and the disk did mea
 stand the machine's limits, measured in the same run: reading memory, multiplying, and reading
 expert records from the drive. The decode limit is the slower of reading a token's weights from
 memory and its missing experts from the drive; the prefill limit is the multiplications alone.
+With --sessions N, N sessions then write at once, a thread each, after a prompt of at most 32
+tokens: told are the tokens of all a second, beside those of one alone, and those of each. Their
+memory is taken from the cache: name a budget that holds both.
 --svg draws the same figures: bars before the band of their limit, each repeat as a dot.
 
 Examples:
   waste bench model.waste --budget 16G --prompt-tokens 512 --tokens 64
+  waste bench model.waste --sessions 8 --context 1024
   waste bench model.waste --svg bench.svg --json
 JSON: decode_tok_s, decode_limit_tok_s, prefill_tok_s, prefill_limit_tok_s, disk_bytes_s (of the
       decode), disk_limit_bytes_s, memory_bytes_s (of the decode), memory_limit_bytes_s,
@@ -32,7 +39,9 @@ JSON: decode_tok_s, decode_limit_tok_s, prefill_tok_s, prefill_limit_tok_s, disk
       context, direct_io, repeats, path, model, cpu, date; prefill and decode, each with tokens,
       tok_s (the median), tok_s_min, tok_s_max, tok_s_all, hit_rate (null if no expert was used),
       hit_rate_all (one a repeat), experts_hit, experts_missed, experts_foreseen (of those missed),
-      bytes_read, speculative_bytes (of those read, on a guess), read_stalls, read_us, seconds)";
+      bytes_read, speculative_bytes (of those read, on a guess), read_stalls, read_us, seconds;
+      with --sessions together: sessions, gain (their tok_s over decode_tok_s), session_tok_s (of
+      each), and what decode has, for all of them)";
 
 // A row of the table: what it is, and its figure in prefill and in decode.
 void WriteRow(const std::string& label, const std::string& prefill, const std::string& decode) {
@@ -69,8 +78,29 @@ void WritePhases(const nlohmann::ordered_json& result) {
              CounterText(counter, decode[counter.key].get<int64_t>()));
 }
 
+void WriteTogether(const nlohmann::ordered_json& together) {
+  const auto line = [](const char* label, const std::string& figures) {
+    char text[200];
+    std::snprintf(text, sizeof text, "  %-20s %s\n", label, figures.c_str());
+    Write(text);
+  };
+  const auto figure = [&](const char* key) { return FigureText(together[key].get<double>()); };
+  const auto each = together["session_tok_s"].get<std::vector<double>>();
+  const auto [slowest, fastest] = std::minmax_element(each.begin(), each.end());
+  Write("\n");
+  Write(std::to_string(each.size()) + " sessions at once, decode\n");
+  line("tok/s, median", figure("tok_s") + ", " + figure("gain") + " times one alone");
+  line("slowest to fastest", figure("tok_s_min") + " to " + figure("tok_s_max"));
+  line("each session", FigureText(*slowest) + " to " + FigureText(*fastest));
+  if (together["hit_rate"].is_number())
+    line("hit rate", PercentText(together["hit_rate"].get<double>()));
+  for (const Counter& counter : kCounters)
+    line(counter.label, CounterText(counter, together[counter.key].get<int64_t>()));
+}
+
 void WriteTable(const nlohmann::ordered_json& result) {
   WritePhases(result);
+  if (result.contains("together")) WriteTogether(result["together"]);
   const auto figure = [&](const char* key, double unit) {
     return FigureText(result[key].get<double>() / unit);
   };
@@ -123,6 +153,8 @@ void AddBench(CLI::App& app, Program& program) {
   AddInteger(command, "--tokens", options->decode_tokens,
              "Tokens to write (default: 64, or a quarter of the context)", 1);
   AddInteger(command, "--repeats", options->repeats, "Repeats that count (default: 5)", 1, 10000);
+  AddInteger(command, "--sessions", options->sessions,
+             "Sessions that then write at once (default: 1, which measures none)", 1, 64);
   AddText(command, "--svg", options->svg, "Draw the result into this file, replacing it",
           [](const std::string& path) { return path.empty() ? "a file needs a name" : ""; });
 }

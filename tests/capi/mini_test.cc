@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The mini model through the C API: true answers, and the standing rule that placement (budget,
-// threads, I/O, cache, company) decides speed and never results.
+// threads, I/O, cache) decides speed and never results.
 
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <future>
 
 #include "support/capi.h"
 
@@ -145,15 +144,6 @@ BOOST_AUTO_TEST_CASE(every_instruction_set_gives_the_same_text, *boost::unit_tes
     ++ran;
   }
   BOOST_TEST(ran >= 1);
-}
-
-BOOST_AUTO_TEST_CASE(sessions_in_company_say_what_they_say_alone) {
-  const Model model = Open(MiniModel());
-  const Behaviour expected = BehaviourOf(model);
-  std::vector<std::future<Behaviour>> sessions;
-  for (int i = 0; i < 4; ++i)
-    sessions.push_back(std::async(std::launch::async, [&] { return BehaviourOf(model); }));
-  for (auto& session : sessions) BOOST_TEST((session.get() == expected));
 }
 
 BOOST_AUTO_TEST_CASE(saved_session_continues_in_another_model_with_the_same_tokens) {

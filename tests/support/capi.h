@@ -21,8 +21,9 @@
 
 namespace waste_test {
 
-// Ends the test with `message` unless `condition` holds.
-inline void Require(bool condition, const std::string& message) {
+// Ends the test with `message` unless `condition` holds. The message is read after the condition is
+// known, so it may be what a call in the condition fills in.
+inline void Require(bool condition, const char* message) {
   if (!condition) throw std::runtime_error(message);
 }
 

@@ -144,10 +144,27 @@ class Bench(program.ProgramTest):
         self.assertGreater(bench["disk_bytes_s"], 0)
         self.assertLess(bench["decode"]["hit_rate"], 1)
 
+    def test_sessions_that_write_at_once_are_told_beside_the_one(self):
+        bench = self.json_of(*BENCH, "--sessions", 3, "--context", 256)
+        together = bench["together"]
+        self.assertEqual((together["sessions"], together["tokens"]), (3, 3 * 4))
+        self.assertAlmostEqual(together["gain"], together["tok_s"] / bench["decode_tok_s"])
+        self.assertEqual(len(together["session_tok_s"]), 3)
+        self.assertEqual(len(together["tok_s_all"]), bench["repeats"])
+        # All have ended when the last one has.
+        self.assertGreaterEqual(1.001 * min(together["session_tok_s"]), together["tok_s"] / 3)
+        self.assertNotIn("together", self.json_of(*BENCH))
+
+    def test_more_sessions_than_the_budget_holds_are_refused(self):
+        floor = self.json_of("plan", MINI)["floor_bytes"]
+        result = run(*BENCH, "--budget", floor, "--sessions", 2, "--json")
+        self.assert_error(result, "RAM_BUDGET", program.FAILED, "another session")
+
     def test_the_table_has_a_row_for_each_counter(self):
-        table = run(*BENCH).stdout.decode()
+        table = run(*BENCH, "--sessions", 2).stdout.decode()
         for row in ("tok/s, median", "reached of it", "experts hit", "experts missed", "read",
-                    "waited for reads", "drive, decode", "memory, decode", "arithmetic, prefill"):
+                    "waited for reads", "2 sessions at once", "each session", "drive, decode",
+                    "memory, decode", "arithmetic, prefill"):
             self.assertIn(row, table)
 
 

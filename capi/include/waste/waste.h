@@ -26,6 +26,7 @@
  *             passing a freed one is the caller's error.
  *   threads   a model may be used by any number of threads. A session and its generation are for
  *             one call at a time: a second one gets WASTE_ERR_BUSY. waste_cancel is for any thread.
+ *             Sessions of one model that run tokens at the same time share the model's steps.
  *
  * The ABI is number 0: it may change until all bindings use it.
  */
@@ -182,7 +183,9 @@ typedef struct waste_info {
   int32_t reserved;
 } waste_info;
 
-/* Counters since the object was made. A session's and a generation's count their own work. */
+/* Counters since the object was made. A session's and a generation's count their own work: of a
+ * step that several sessions shared, the part of their tokens in it. Times are those that each
+ * waited, so a model's, which are their sums, may exceed the clock's. */
 typedef struct waste_stats {
   uint32_t struct_size;
   int32_t finish_reason;    /* generation: WASTE_FINISH_... */

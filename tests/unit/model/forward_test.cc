@@ -246,6 +246,24 @@ BOOST_AUTO_TEST_CASE(sessions_that_share_a_step_get_the_bits_they_would_get_alon
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_session_that_has_stopped_when_the_step_ends_is_as_it_was) {
+  const TinyModel model(TinyK3());
+  ModelRig rig(model);
+  const auto tokens = RandomTokens(9, rig.config.vocab, 15);
+  const auto staying = rig.NewState(), leaving = rig.NewState();
+  rig.Run(*leaving, tokens, 64);
+  const auto before = SavedBytesOf(*leaving);
+  const std::function<bool()> stay = [] { return false; }, leave = [] { return true; };
+  SessionRows step[] = {{leaving.get(), tokens, {}, true, &leave},
+                        {staying.get(), tokens, {}, true, &stay}};
+  Require(rig.forward->Step(step, {}));
+  BOOST_TEST(!step[0].committed);
+  BOOST_TEST(step[1].committed);
+  BOOST_TEST(SavedBytesOf(*leaving) == before);
+  BOOST_TEST(leaving->position() == 9);
+  BOOST_TEST(SavedBytesOf(*staying) == before);
+}
+
 BOOST_AUTO_TEST_CASE(only_the_logits_asked_for_are_written_and_they_are_the_last) {
   const TinyModel model(TinyK3());
   ModelRig rig(model);
