@@ -29,6 +29,7 @@ namespace waste {
 namespace {
 
 constexpr int64_t kBlocksAtOnce = 2;  // that share the loads of the tables
+constexpr int64_t kBlocksAhead = 4;   // that are fetched meanwhile, of a group 1.5 KB and more
 constexpr int64_t kMostBlocks = 32;   // of one pass over the tables
 constexpr int64_t kLine = 64;         // bytes of a cache line and of a register
 
@@ -250,7 +251,7 @@ WASTE_SIMD void GroupOfBlocks(const uint8_t* table, int64_t vectors, float delta
       Codes::Load(bytes + b * block_bytes + v * kStep, codes[b]);
       WASTE_UNROLL
       for (int64_t line = 0; line < kStep; line += kLine)
-        __builtin_prefetch(next + b * block_bytes + v * kStep + line);
+        __builtin_prefetch(next + b * block_bytes + v * kStep + line, 0, 2);
     }
     WASTE_UNROLL
     for (int s = 0; s < Codes::kStages; ++s) {
@@ -323,8 +324,9 @@ WASTE_SIMD void SomeBlocks(const ExpertMatrix& w, int64_t row_begin, int64_t row
     const uint8_t* const next_group = bytes + count * kIndexBlock * Codes::kBytes;
     for (int64_t b = 0; b < blocks; b += kBlocksAtOnce) {
       const uint8_t* const here = bytes + b * block_bytes;
-      const bool is_last = b + kBlocksAtOnce >= blocks;
-      const uint8_t* const next = is_last ? next_group : here + kBlocksAtOnce * block_bytes;
+      const int64_t ahead = b + kBlocksAhead;
+      const uint8_t* const next = ahead < blocks ? bytes + ahead * block_bytes
+                                                 : next_group + (ahead - blocks) * block_bytes;
       float* const to = sums + b * kIndexBlock;
       if (blocks - b >= kBlocksAtOnce)
         GroupOfBlocks<Codes, kBlocksAtOnce>(tables + kTableHeaderBytes, count, header.delta, here,
@@ -470,24 +472,10 @@ WASTE_SIMD void BuildTables(const ExpertMatrix& w, const float* x, int64_t group
 
 }  // namespace
 
-const Kernels* Avx512VbmiKernels() {
-  static const Kernels table = [] {
-    Kernels kernels = *Avx512Kernels();
-    kernels.isa = Isa::kAvx512Vbmi;
-    kernels.build_tables = BuildTables;
-    kernels.table_rows = TableRows;
-    return kernels;
-  }();
-  return &table;
+void AddTableKernels(Kernels& kernels) {
+  kernels.build_tables = BuildTables;
+  kernels.table_rows = TableRows;
 }
-
-}  // namespace waste
-
-#else
-
-namespace waste {
-
-const Kernels* Avx512VbmiKernels() { return nullptr; }
 
 }  // namespace waste
 

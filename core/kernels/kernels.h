@@ -57,6 +57,13 @@ struct Kernels {
   void (*trunk_rows)(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                      int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch);
 
+  // The same with inputs in integers (split_input.h), for Q4G and Q8G, where the ISA has
+  // instructions for them; elsewhere both are null. split_input fills SplitBytes(columns) of `out`.
+  // `inputs` are [batch] of those, one after the other. Within 0.01 % of the rms of trunk_rows.
+  void (*split_input)(const float* x, int64_t columns, uint8_t* out);
+  void (*split_rows)(const TrunkMatrix& w, int64_t row_begin, int64_t row_end,
+                     const uint8_t* inputs, int64_t batch, float* y, int64_t y_stride);
+
   // The same for an expert's matrix; row_begin is a multiple of 64. The row's scale is applied to
   // the finished sum: one rounding more.
   void (*expert_rows)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,

@@ -45,6 +45,11 @@ WASTE_OP void Store(float* to, Vec value) { _mm256_storeu_ps(to, value); }
 WASTE_OP void StoreFirst(float* to, int64_t n, Vec value) {
   _mm256_maskstore_ps(to, FirstLanes(n), value);
 }
+WASTE_OP void StorePast(float* to, Vec value) { _mm256_stream_ps(to, value); }
+WASTE_OP void EndPast() { _mm_sfence(); }
+WASTE_OP bool IsVectorAligned(const float* at) {
+  return reinterpret_cast<uintptr_t>(at) % sizeof(Vec) == 0;
+}
 WASTE_OP Vec Add(Vec a, Vec b) { return _mm256_add_ps(a, b); }
 WASTE_OP Vec Sub(Vec a, Vec b) { return _mm256_sub_ps(a, b); }
 WASTE_OP Vec Mul(Vec a, Vec b) { return _mm256_mul_ps(a, b); }
@@ -215,6 +220,8 @@ constexpr Kernels kTable = {.isa = Isa::kAvx2,
                             .softplus = Softpluses,
                             .tanh = Tanhs,
                             .trunk_rows = TrunkRows,
+                            .split_input = nullptr,
+                            .split_rows = nullptr,
                             .expert_rows = ExpertRows,
                             .build_tables = nullptr,
                             .table_rows = nullptr,

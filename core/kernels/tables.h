@@ -16,6 +16,10 @@ const Kernels* Avx2Kernels();
 const Kernels* Avx512Kernels();
 const Kernels* Avx512VbmiKernels();
 
+// What avx512vbmi adds to the table of avx512, file by file.
+void AddTableKernels(Kernels& kernels);  // expert_tables_avx512vbmi.cc
+void AddSplitKernels(Kernels& kernels);  // trunk_split_avx512vbmi.cc
+
 }  // namespace waste
 
 #endif  // WASTE_CORE_KERNELS_TABLES_H_

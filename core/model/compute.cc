@@ -3,6 +3,7 @@
 #include "model/compute.h"
 
 #include "base/check.h"
+#include "kernels/split_input.h"
 
 namespace waste {
 
@@ -22,11 +23,13 @@ ExpertMatrix RowsOf(const ExpertMatrix& matrix, int64_t begin, int64_t end) {
   return part;
 }
 
-Compute::Compute(const Kernels& table, ThreadPool& pool, uint8_t* scratch, int64_t scratch_bytes)
+Compute::Compute(const Kernels& table, ThreadPool& pool, uint8_t* scratch, int64_t scratch_bytes,
+                 uint8_t* split)
     : kernels(table),
       pool_(pool),
       scratch_(scratch),
       scratch_bytes_(scratch_bytes),
+      split_(split),
       flags_(new Flag[static_cast<size_t>(pool.threads())]) {}
 
 Compute::Scratch::Scratch(Compute& compute) {
@@ -47,6 +50,20 @@ int64_t Compute::RowGrain(int64_t work, int64_t inputs) {
   return RoundUp(std::max<int64_t>(1, kPieceWork / std::max<int64_t>(work, 1)), least);
 }
 
+const uint8_t* Compute::Split(Rows x, int64_t columns) {
+  if (split_ == nullptr || !x.is_written) return nullptr;
+  for (int64_t r = 0; r < x.count; ++r)
+    kernels.split_input(x.row(r), columns, split_ + r * SplitBytes(columns));
+  return split_;
+}
+
+void Compute::Multiply(const TrunkMatrix& w, int64_t begin, int64_t end, Rows x,
+                       const uint8_t* split, float* y, int64_t y_stride, float* scratch) const {
+  if (split != nullptr && (w.format == TrunkFormat::kQ4G || w.format == TrunkFormat::kQ8G))
+    return kernels.split_rows(w, begin, end, split, x.count, y, y_stride);
+  kernels.trunk_rows(w, begin, end, x.data, x.stride, x.count, y, y_stride, scratch);
+}
+
 void Compute::Project(std::span<const Projection> projections, Rows x) {
   if (projections.empty()) return;
   const int64_t columns = projections.front().w->columns;
@@ -56,6 +73,7 @@ void Compute::Project(std::span<const Projection> projections, Rows x) {
     rows += projection.w->rows;
   }
   const int64_t grain = RowGrain(columns * x.count, x.count);
+  const uint8_t* const split = Split(x, columns);
   Run(rows, grain, [&](int64_t begin, int64_t end) {
     const Scratch scratch(*this);
     int64_t first = 0;  // row of this projection in the sequence of all
@@ -64,8 +82,7 @@ void Compute::Project(std::span<const Projection> projections, Rows x) {
       const int64_t from = std::max(begin - first, int64_t{0});
       const int64_t to = std::min(end - first, w.rows);
       if (from < to)
-        kernels.trunk_rows(w, from, to, x.data, x.stride, x.count, projection.y,
-                           projection.y_stride, scratch.floats());
+        Multiply(w, from, to, x, split, projection.y, projection.y_stride, scratch.floats());
       first += w.rows;
     }
   });

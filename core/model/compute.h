@@ -25,13 +25,18 @@ namespace waste {
 // kernels to be as fast as they get. A multiple of kDeltaChunk.
 inline constexpr int64_t kTileRows = 256;
 
-// Rows of f32 vectors, `stride` floats apart.
+// Rows of f32 vectors, `stride` floats apart. Those of tokens that are being written may be
+// multiplied by faster arithmetic than those of prompts; one Rows is all of a kind.
 struct Rows {
   const float* data;
   int64_t stride;
   int64_t count;
+  bool is_written = false;
 
   const float* row(int64_t r) const { return data + r * stride; }
+  Rows Part(int64_t begin, int64_t part_count) const {
+    return {row(begin), stride, part_count, is_written};
+  }
 };
 
 // y = W x for the rows of x that it is run with: y is [x.count, w->rows], y_stride floats apart.
@@ -60,8 +65,10 @@ class Compute {
 
   int32_t threads() const { return pool_.threads(); }
 
-  // `scratch` is [pool.threads()] pieces of `scratch_bytes` each.
-  Compute(const Kernels& table, ThreadPool& pool, uint8_t* scratch, int64_t scratch_bytes);
+  // `scratch` is [pool.threads()] pieces of `scratch_bytes` each. `split`, if not null, has room
+  // for the integers of every Rows of written tokens that is projected.
+  Compute(const Kernels& table, ThreadPool& pool, uint8_t* scratch, int64_t scratch_bytes,
+          uint8_t* split);
 
   const Kernels& kernels;
 
@@ -101,6 +108,13 @@ class Compute {
   // All projections of the same input, in one parallel region.
   void Project(std::span<const Projection> projections, Rows x);
 
+  // For bodies that multiply by themselves: x in integers where that is faster and allowed, else
+  // null; until the next call of this or Project.
+  const uint8_t* Split(Rows x, int64_t columns);
+  // Rows [begin, end) of y = W x, with what Split gave for x. `scratch` holds RowsScratch floats.
+  void Multiply(const TrunkMatrix& w, int64_t begin, int64_t end, Rows x, const uint8_t* split,
+                float* y, int64_t y_stride, float* scratch) const;
+
  private:
   struct alignas(64) Flag {
     std::atomic<bool> taken{false};
@@ -109,6 +123,7 @@ class Compute {
   ThreadPool& pool_;
   uint8_t* scratch_;
   int64_t scratch_bytes_;
+  uint8_t* split_;
   std::unique_ptr<Flag[]> flags_;  // [threads]
 };
 

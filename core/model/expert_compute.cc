@@ -11,8 +11,15 @@
 namespace waste {
 namespace {
 
-// Rows of a matrix that one thread looks up at a time: long enough to pay for loading the tables.
-constexpr int64_t kTablePiece = 512;
+// Rows of a matrix that one thread looks up at a time, at least: long enough to pay for loading the
+// tables, which are as large as the indices of 512 rows; and at most.
+constexpr int64_t kLeastPiece = 512, kMostPiece = 4096;
+
+// As long as leaves two pieces or so for each thread.
+int64_t PieceOf(int64_t rows, int64_t pairs, int64_t threads) {
+  const int64_t parts = CeilDivide(2 * threads, pairs);
+  return std::clamp(RoundUp(CeilDivide(rows, parts), kIndexBlock), kLeastPiece, kMostPiece);
+}
 
 }  // namespace
 
@@ -39,7 +46,7 @@ int64_t ExpertScratch::ThreadBytes(const ModelConfig& config, int64_t slots) {
   arena.Floats(slots * kIndexBlock);  // of up
   const int64_t multiplied = arena.peak_bytes();
   Arena tables;
-  tables.Floats(std::max(kTableScratch, kTablePiece));
+  tables.Floats(std::max(kTableScratch, kMostPiece));
   return std::max(multiplied, tables.peak_bytes());
 }
 
@@ -155,13 +162,14 @@ void ExpertCompute::BuildInputTables(const ExpertRecord& record, Rows tables_of)
 
 void ExpertCompute::GateAndUpByTables(std::span<const Pair> pairs) {
   const int64_t inner = config_.moe.inner;
-  const int64_t pieces = CeilDivide(inner, kTablePiece);
+  const int64_t piece = PieceOf(inner, std::ssize(pairs), compute_.threads());
+  const int64_t pieces = CeilDivide(inner, piece);
   compute_.Run(std::ssize(pairs) * pieces, 1, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute_);
-    float* const up = thread.floats();  // [kTablePiece]
+    float* const up = thread.floats();  // [piece]
     for (int64_t item = begin; item < end; ++item) {
       const Pair& pair = pairs[static_cast<size_t>(item / pieces)];
-      const int64_t r = item % pieces * kTablePiece, n = std::min(inner - r, kTablePiece);
+      const int64_t r = item % pieces * piece, n = std::min(inner - r, piece);
       float* const gate = s_.inner + pair.slot * inner;
       compute_.kernels.table_rows(pair.record->gate, r, r + n, InputTables(pair.row, 0), gate);
       compute_.kernels.table_rows(RowsOf(pair.record->up, r, r + n), 0, n, InputTables(pair.row, 1),
@@ -188,12 +196,13 @@ void ExpertCompute::BuildInnerTables(std::span<const Pair> pairs) {
 
 void ExpertCompute::DownByTables(std::span<const Pair> pairs) {
   const int64_t outer = config_.expert_outer();
-  const int64_t pieces = CeilDivide(outer, kTablePiece);
+  const int64_t piece = PieceOf(outer, std::ssize(pairs), compute_.threads());
+  const int64_t pieces = CeilDivide(outer, piece);
   compute_.Run(std::ssize(pairs) * pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t index = item / pieces;
       const Pair& pair = pairs[static_cast<size_t>(index)];
-      const int64_t r = item % pieces * kTablePiece, n = std::min(outer - r, kTablePiece);
+      const int64_t r = item % pieces * piece, n = std::min(outer - r, piece);
       compute_.kernels.table_rows(pair.record->down, r, r + n,
                                   s_.inner_tables + index * inner_table_bytes_,
                                   s_.down + pair.slot * outer);

@@ -25,12 +25,12 @@ namespace {
 // At most kTileRows rows.
 void RunTile(Compute& compute, const ModelConfig& config, const FfnWeights& w,
              const FfnScratch& scratch, Rows x, float* out) {
-  const Kernels& kernels = compute.kernels;
   float* inner = scratch.inner;  // [rows, w.inner]: gate, then its activation
 
   // A piece makes the same rows of gate and up, so that the activation follows at once.
   const int64_t grain =
       std::min(Compute::RowGrain(2 * config.hidden * x.count, x.count), Compute::kBlock);
+  const uint8_t* const split = compute.Split(x, config.hidden);
   compute.Run(w.inner, grain, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute);
     Arena arena(thread.memory());
@@ -38,17 +38,15 @@ void RunTile(Compute& compute, const ModelConfig& config, const FfnWeights& w,
     float* up = arena.Floats(x.count * Compute::kBlock);  // [rows, kBlock]
     for (int64_t r = begin; r < end; r += Compute::kBlock) {
       const int64_t n = std::min(end - r, Compute::kBlock);
-      kernels.trunk_rows(w.gate, r, r + n, x.data, x.stride, x.count, inner, w.inner,
-                         kernel_scratch);
-      kernels.trunk_rows(RowsOf(w.up, r, r + n), 0, n, x.data, x.stride, x.count, up,
-                         Compute::kBlock, kernel_scratch);
+      compute.Multiply(w.gate, r, r + n, x, split, inner, w.inner, kernel_scratch);
+      compute.Multiply(RowsOf(w.up, r, r + n), 0, n, x, split, up, Compute::kBlock, kernel_scratch);
       for (int64_t row = 0; row < x.count; ++row)
-        Activate(kernels, config, inner + row * w.inner + r, up + row * Compute::kBlock, n);
+        Activate(compute.kernels, config, inner + row * w.inner + r, up + row * Compute::kBlock, n);
     }
   });
 
   const Projection down[] = {{&w.down, out, config.hidden}};
-  compute.Project(down, {inner, w.inner, x.count});
+  compute.Project(down, {inner, w.inner, x.count, x.is_written});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/check.h"
+#include "kernels/split_input.h"
 #include "model/arena.h"
 #include "model/attn_res.h"
 #include "model/compute.h"
@@ -30,27 +31,32 @@ int64_t ResidualBlockCount(const ModelConfig& config) {
   return config.attn_res_block > 0 ? CeilDivide(config.layers, config.attn_res_block) : 0;
 }
 
+// Of a matrix of the trunk.
+int64_t MostColumns(const ModelConfig& config) {
+  const MlaConfig& mla = config.mla;
+  return std::max({config.hidden, config.dense_inner, config.moe.inner * config.moe.shared_experts,
+                   config.moe.latent, config.kda.width(), config.kda.head_dim, mla.q_lora_rank,
+                   mla.heads * mla.v_dim});
+}
+
 // What a piece of Project or of the head needs of a thread.
 int64_t ProjectThreadBytes(const ModelConfig& config) {
-  const MlaConfig& mla = config.mla;
-  const int64_t columns =
-      std::max({config.hidden, config.dense_inner, config.moe.inner * config.moe.shared_experts,
-                config.moe.latent, config.kda.width(), config.kda.head_dim, mla.q_lora_rank,
-                mla.heads * mla.v_dim});
   Arena arena;
-  arena.Floats(RowsScratch(columns));
+  arena.Floats(RowsScratch(MostColumns(config)));
   arena.Floats(kLogitRows * Compute::kBlock);
   return arena.peak_bytes();
 }
 
 struct ForwardPlan {
   ExpertPlan experts;
+  bool split;    // inputs of written tokens in integers
   int64_t rows;  // most of a step
   int64_t threads;
 
   ForwardPlan(const ExpertCodec& codec, const Kernels& kernels, int32_t thread_count,
               const ForwardOptions& options)
       : experts{codec, options.fast && kernels.table_rows != nullptr},
+        split(options.fast && kernels.split_rows != nullptr),
         rows(options.max_rows + Forward::kMaxWritten),
         threads(thread_count) {}
   int64_t tile_rows() const { return std::min(rows, kTileRows); }
@@ -67,6 +73,7 @@ struct ForwardScratch {
   MoeScratch moe;
   uint8_t* threads;  // [threads, thread_bytes]
   int64_t thread_bytes;
+  uint8_t* split = nullptr;  // [kMaxWritten, SplitBytes(most columns)]
 
   static ForwardScratch Plan(Arena& arena, const ModelConfig& config, const ForwardPlan& plan) {
     ForwardScratch s;
@@ -79,6 +86,7 @@ struct ForwardScratch {
                           MoeScratch::ThreadBytes(config, plan.experts, plan.rows)}),
                 Arena::kAlignment);
     s.threads = arena.Bytes(plan.threads * s.thread_bytes);
+    if (plan.split) s.split = arena.Bytes(Forward::kMaxWritten * SplitBytes(MostColumns(config)));
     // One block runs at a time: they share what is left.
     const int64_t mark = arena.mark();
     s.kda = KdaScratch::Plan(arena, config, plan.tile_rows());
@@ -96,6 +104,7 @@ struct ForwardScratch {
 struct Tile {
   int64_t begin, rows;
   int64_t first_slice, slices;
+  bool is_written;  // all of them, or none
 };
 
 }  // namespace
@@ -111,7 +120,7 @@ struct Forward::Impl {
         buffer(std::move(memory)),
         arena(buffer.data()),
         s(ForwardScratch::Plan(arena, config, plan)),
-        compute(kernels, pool, s.threads, s.thread_bytes),
+        compute(kernels, pool, s.threads, s.thread_bytes, s.split),
         moe(compute, config, plan.experts, experts, s.moe) {
     order.reserve(static_cast<size_t>(plan.rows));
     slices.reserve(static_cast<size_t>(2 * plan.rows));
@@ -131,8 +140,9 @@ struct Forward::Impl {
                   float* out) const;
   void Add(int64_t begin, int64_t end);
   void Logits();
-  void ProjectRows(std::span<const int64_t> of_row, std::span<float* const> logits);
-  void ProjectHead(int64_t count, std::span<float* const> logits);
+  void ProjectRows(std::span<const int64_t> of_row, bool is_written,
+                   std::span<float* const> logits);
+  void ProjectHead(Rows x, std::span<float* const> logits);
 
   const ModelConfig& config;
   const Weights& weights;
@@ -234,8 +244,9 @@ void Forward::Impl::Slice(const SessionRows& session) {
   for (int64_t done = 0; done < count;) {
     const int64_t part =
         std::min({count - done, kTileRows - (start + done) % kTileRows, plan.tile_rows()});
-    if (tiles.empty() || tiles.back().rows + part > plan.tile_rows())
-      tiles.push_back({rows, 0, std::ssize(slices), 0});
+    if (tiles.empty() || tiles.back().rows + part > plan.tile_rows() ||
+        tiles.back().is_written == session.is_prompt)
+      tiles.push_back({rows, 0, std::ssize(slices), 0, !session.is_prompt});
     Tile& tile = tiles.back();
     slices.push_back({session.state, tile.rows, part, done, session.is_prompt});
     ++tile.slices;
@@ -271,14 +282,15 @@ Status Forward::Impl::RunLayer(int64_t layer, const std::function<bool()>& stop)
   }
 
   NormInput(0, rows, blocks, w.ffn_res_query, w.ffn_norm);
-  const Rows input{s.input, config.hidden, rows};
+  const MoeRows input{{s.input, config.hidden, rows}, prompt_rows};
   if (config.is_moe(layer)) {
     const bool next_has_experts = layer + 1 < config.layers && config.is_moe(layer + 1);
     const MoeWeights* next = next_has_experts ? &weights.layers[layer + 1].moe : nullptr;
-    const int64_t multiplied = plan.experts.tables ? prompt_rows : rows;
-    WASTE_TRY(moe.Run(layer, w.moe, next, {input, multiplied}, stop, s.output));
+    WASTE_TRY(moe.Run(layer, w.moe, next, input, stop, s.output));
   } else {
-    RunFfn(compute, config, w.dense, s.dense, input, s.output);
+    input.ForEachKind([&](Rows x, int64_t first) {
+      RunFfn(compute, config, w.dense, s.dense, x, s.output + first * config.hidden);
+    });
   }
   Add(0, rows);
   return Status();
@@ -295,7 +307,7 @@ void Forward::Impl::RunAttention(int64_t layer, const Tile& tile, int64_t blocks
   if (begins_block)
     std::copy_n(s.x + at, floats, s.blocks + blocks_before * plan.rows * config.hidden + at);
 
-  const Rows input{s.input + at, config.hidden, tile.rows};
+  const Rows input{s.input + at, config.hidden, tile.rows, tile.is_written};
   const auto of_tile = std::span(slices).subspan(static_cast<size_t>(tile.first_slice),
                                                  static_cast<size_t>(tile.slices));
   if (config.attention[layer] == AttentionKind::kKda)
@@ -344,11 +356,15 @@ void Forward::Impl::Logits() {
   std::array<float*, kLogitRows> to;
   size_t count = 0;
   int64_t end = 0;
+  bool is_written = false;
   const auto flush = [&] {
-    if (count > 0) ProjectRows(std::span(of_row).first(count), std::span(to).first(count));
+    if (count > 0)
+      ProjectRows(std::span(of_row).first(count), is_written, std::span(to).first(count));
     count = 0;
   };
   for (const SessionRows* session : order) {
+    if (is_written == session->is_prompt) flush();
+    is_written = !session->is_prompt;
     end += std::ssize(session->tokens);
     const int64_t n = std::ssize(session->logits) / config.vocab;
     for (int64_t i = 0; i < n; ++i) {
@@ -360,18 +376,21 @@ void Forward::Impl::Logits() {
   flush();
 }
 
-void Forward::Impl::ProjectRows(std::span<const int64_t> of_row, std::span<float* const> logits) {
+void Forward::Impl::ProjectRows(std::span<const int64_t> of_row, bool is_written,
+                                std::span<float* const> logits) {
   const int64_t count = std::ssize(of_row);
   compute.Parallel(count, (2 + 3 * blocks) * config.hidden, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       PrepareRow(of_row[static_cast<size_t>(i)], blocks, weights.final_res_query,
                  weights.final_norm, s.input + i * config.hidden);
   });
-  ProjectHead(count, logits);
+  ProjectHead({s.input, config.hidden, count, is_written}, logits);
 }
 
 // The rows' logits lie in as many places: a piece is projected aside and then copied out.
-void Forward::Impl::ProjectHead(int64_t count, std::span<float* const> logits) {
+void Forward::Impl::ProjectHead(Rows x, std::span<float* const> logits) {
+  const int64_t count = x.count;
+  const uint8_t* const split = compute.Split(x, config.hidden);
   const int64_t grain = std::min(Compute::RowGrain(config.hidden * count, count), Compute::kBlock);
   compute.Run(config.vocab, grain, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute);
@@ -380,8 +399,8 @@ void Forward::Impl::ProjectHead(int64_t count, std::span<float* const> logits) {
     float* y = pieces.Floats(count * Compute::kBlock);  // [rows, kBlock]
     for (int64_t r = begin; r < end; r += Compute::kBlock) {
       const int64_t n = std::min(end - r, Compute::kBlock);
-      compute.kernels.trunk_rows(RowsOf(weights.head, r, r + n), 0, n, s.input, config.hidden,
-                                 count, y, Compute::kBlock, kernel_scratch);
+      compute.Multiply(RowsOf(weights.head, r, r + n), 0, n, x, split, y, Compute::kBlock,
+                       kernel_scratch);
       for (int64_t i = 0; i < count; ++i) std::copy_n(y + i * Compute::kBlock, n, logits[i] + r);
     }
   });

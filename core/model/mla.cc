@@ -154,13 +154,13 @@ void AppendToCaches(const Compute& compute, const MlaConfig& mla, const MlaWeigh
 }
 
 void ProjectQueries(Compute& compute, const MlaConfig& mla, const MlaWeights& w,
-                    const MlaScratch& s, int64_t rows) {
+                    const MlaScratch& s, Rows x) {
   if (mla.q_lora_rank == 0) return;  // done with the other projections of x
   const int64_t rank = mla.q_lora_rank;
-  for (int64_t r = 0; r < rows; ++r)
+  for (int64_t r = 0; r < x.count; ++r)
     RmsNorm(compute.kernels, s.q_a + r * rank, w.q_norm, kLatentEps, rank, s.q_a + r * rank);
   const Projection q[] = {{&w.q_b, s.q, w.q_b.rows}};
-  compute.Project(q, {s.q_a, rank, rows});
+  compute.Project(q, {s.q_a, rank, x.count, x.is_written});
 }
 
 // A session's rows and heads in blocks: many rows by one head each, few rows by as many heads as
@@ -216,11 +216,11 @@ void RunMla(Compute& compute, const ModelConfig& config, const MlaWeights& w, co
   };
   compute.Project(std::span(of_x).first(mla.output_gate ? 3 : 2), x);
   AppendToCaches(compute, mla, w, layer, sessions, s.kv);
-  ProjectQueries(compute, mla, w, s, x.count);
+  ProjectQueries(compute, mla, w, s, x);
   for (const SessionSlice& session : sessions) Attend(compute, mla, w, s, layer, session);
 
   const Projection project_out[] = {{&w.out, out, config.hidden}};
-  compute.Project(project_out, {s.out, mla.heads * mla.v_dim, x.count});
+  compute.Project(project_out, {s.out, mla.heads * mla.v_dim, x.count, x.is_written});
 }
 
 }  // namespace waste

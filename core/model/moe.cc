@@ -83,8 +83,8 @@ struct Moe::Layer {
   int32_t number;
   const MoeWeights& w;
   const MoeWeights* next;
-  Rows x;  // [rows, hidden]
-  Rows z;  // [rows, outer]: what experts see
+  MoeRows rows;  // x is [rows, hidden]
+  Rows z;        // [rows, outer]: what experts see
   int64_t first_table_row;
   const std::function<bool()>& stop;
   float* y;    // [rows, outer]: the weighted sum of the experts
@@ -97,6 +97,7 @@ Moe::Moe(Compute& compute, const ModelConfig& config, const ExpertPlan& plan, Ex
       config_(config),
       source_(source),
       s_(scratch),
+      tables_(plan.tables),
       experts_(compute, config, plan, scratch.experts) {
   WASTE_CHECK(config.moe.experts == 0 || source.max_experts() >= 1);
   tiles_.reserve(static_cast<size_t>(config.moe.experts));
@@ -106,18 +107,15 @@ Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, cons
                 const std::function<bool()>& stop, float* out) {
   const MoeConfig& moe = config_.moe;
   const Rows x = rows.x;
-  const Projection of_x[] = {{&w.router, s_.scores, moe.experts},
-                             {&w.latent_down, s_.latent, moe.latent}};
-  compute_.Project(std::span(of_x).first(moe.latent > 0 ? 2 : 1), x);
-  Route(w, x);
+  Route(w, rows);
 
   const bool latent = moe.latent > 0;
   const Layer run{.number = static_cast<int32_t>(layer),
                   .w = w,
                   .next = next,
-                  .x = x,
+                  .rows = rows,
                   .z = latent ? Rows{s_.latent, moe.latent, x.count} : x,
-                  .first_table_row = rows.prompt_count,
+                  .first_table_row = tables_ ? rows.prompt_count : x.count,
                   .stop = stop,
                   .y = latent ? s_.y : out,
                   .out = out};
@@ -136,9 +134,14 @@ Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, cons
   return Status();
 }
 
-void Moe::Route(const MoeWeights& w, Rows x) {
+void Moe::Route(const MoeWeights& w, const MoeRows& rows) {
   const MoeConfig& moe = config_.moe;
-  compute_.Parallel(x.count, 16 * moe.experts, [&](int64_t begin, int64_t end) {
+  rows.ForEachKind([&](Rows x, int64_t first) {
+    const Projection of_x[] = {{&w.router, s_.scores + first * moe.experts, moe.experts},
+                               {&w.latent_down, s_.latent + first * moe.latent, moe.latent}};
+    compute_.Project(std::span(of_x).first(moe.latent > 0 ? 2 : 1), x);
+  });
+  compute_.Parallel(rows.x.count, 16 * moe.experts, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       float* scores = s_.scores + r * moe.experts;
       compute_.kernels.sigmoid(scores, moe.experts, scores);
@@ -210,7 +213,9 @@ Status Moe::RunGroup(const Layer& layer, const Group& group, const Group& next) 
 void Moe::Begin(const Layer& layer, const Group& group, const Group& next) {
   LookAhead(layer, next);
   if (group.first_pair == 0 && config_.moe.shared_experts > 0)
-    RunFfn(compute_, config_, layer.w.shared, s_.ffn, layer.x, layer.out);
+    layer.rows.ForEachKind([&](Rows x, int64_t first) {
+      RunFfn(compute_, config_, layer.w.shared, s_.ffn, x, layer.out + first * config_.hidden);
+    });
 }
 
 // What the next group wants is known. What the next layer wants is guessed: by many rows, most of
@@ -227,13 +232,13 @@ void Moe::LookAhead(const Layer& layer, const Group& next) {
         next.experts.first(static_cast<size_t>(std::min(most, std::ssize(next.experts)))));
   if (layer.next == nullptr) return;
   int64_t count = most;
-  if (layer.x.count * moe.top_k >= kMany * moe.experts) {
+  if (layer.rows.x.count * moe.top_k >= kMany * moe.experts) {
     for (int64_t i = 0; i < count; ++i) s_.guess[i] = static_cast<int32_t>(i);
-  } else if (layer.x.count == 1) {
+  } else if (layer.rows.x.count == 1) {
     count = std::min(most, CeilDivide(moe.top_k * 3, 4));
     // Only their order matters, so scores need no sigmoid where there is no bias to add.
     const Projection of_x[] = {{&layer.next->router, s_.scores, moe.experts}};
-    compute_.Project(of_x, layer.x);
+    layer.rows.ForEachKind([&](Rows x, int64_t) { compute_.Project(of_x, x); });
     if (layer.next->bias != nullptr) compute_.kernels.sigmoid(s_.scores, moe.experts, s_.scores);
     ChooseExperts(moe, s_.scores, layer.next->bias, s_.guess, s_.guess_keys);
   } else {
@@ -311,15 +316,18 @@ void Moe::Sum(const Layer& layer, int64_t first_pair, int64_t pairs) {
 void Moe::Finish(const Layer& layer) {
   const int64_t latent = config_.moe.latent, hidden = config_.hidden;
   const Vector norm = layer.w.latent_norm;
-  for (int64_t row = 0; row < layer.x.count; row += kTileRows) {
-    const int64_t rows = std::min(layer.x.count - row, kTileRows);
-    float* const y = layer.y + row * latent;
-    for (int64_t r = 0; norm != nullptr && r < rows; ++r)
-      RmsNorm(compute_.kernels, y + r * latent, norm, config_.norm_eps, latent, y + r * latent);
-    const Projection up[] = {{&layer.w.latent_up, s_.up, hidden}};
-    compute_.Project(up, {y, latent, rows});
-    compute_.kernels.axpy(1.0f, s_.up, layer.out + row * hidden, rows * hidden);
-  }
+  for (int64_t r = 0; norm != nullptr && r < layer.rows.x.count; ++r)
+    RmsNorm(compute_.kernels, layer.y + r * latent, norm, config_.norm_eps, latent,
+            layer.y + r * latent);
+  const MoeRows sums{{layer.y, latent, layer.rows.x.count}, layer.rows.prompt_count};
+  sums.ForEachKind([&](Rows y, int64_t first) {
+    for (int64_t row = 0; row < y.count; row += kTileRows) {
+      const int64_t count = std::min(y.count - row, kTileRows);
+      const Projection up[] = {{&layer.w.latent_up, s_.up, hidden}};
+      compute_.Project(up, y.Part(row, count));
+      compute_.kernels.axpy(1.0f, s_.up, layer.out + (first + row) * hidden, count * hidden);
+    }
+  });
 }
 
 }  // namespace waste

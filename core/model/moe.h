@@ -45,6 +45,16 @@ void ChooseExperts(const MoeConfig& moe, const float* scores, const float* bias,
 struct MoeRows {
   Rows x;
   int64_t prompt_count = 0;
+
+  // Calls body(part, its first row) for either kind that there is.
+  template <typename Body>
+  void ForEachKind(const Body& body) const {
+    Rows prompts = x.Part(0, prompt_count), written = x.Part(prompt_count, x.count - prompt_count);
+    prompts.is_written = false;
+    written.is_written = true;
+    if (prompts.count > 0) body(prompts, int64_t{0});
+    if (written.count > 0) body(written, prompt_count);
+  }
 };
 
 struct MoeScratch {
@@ -82,7 +92,7 @@ class Moe {
  private:
   struct Group;
   struct Layer;
-  void Route(const MoeWeights& w, Rows x);
+  void Route(const MoeWeights& w, const MoeRows& rows);
   int64_t SortPairs(int64_t rows);
   Group NextGroup(int64_t begin, int64_t wanted_count) const;
   Status RunGroup(const Layer& layer, const Group& group, const Group& next);
@@ -101,6 +111,7 @@ class Moe {
   const ModelConfig& config_;
   ExpertSource& source_;
   MoeScratch s_;
+  const bool tables_;
   ExpertCompute experts_;
   std::vector<ExpertTile> tiles_;  // of the experts that arrived
 };

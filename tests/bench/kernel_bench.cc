@@ -17,6 +17,7 @@
 #include "base/aligned_buffer.h"
 #include "kernels/expert_tables.h"
 #include "kernels/kernels.h"
+#include "kernels/split_input.h"
 #include "machine_limits.h"
 #include "os/system.h"
 
@@ -100,6 +101,31 @@ void TrunkRows(benchmark::State& state, TrunkFormat format, int64_t rows, int64_
     ReportBytes(state, bytes, MemoryLimit(state));
   else
     ReportFlops(state, 2 * rows * columns * batch);
+}
+
+// The same with the input in integers.
+void SplitRows(benchmark::State& state, TrunkFormat format, int64_t rows, int64_t columns,
+               int64_t batch) {
+  if (kernels->split_rows == nullptr) return state.SkipWithError("this ISA has no such products");
+  const int64_t row_bytes = TrunkRowBytes(format, columns);
+  const int64_t scale_bytes = 2 * TrunkRowGroups(columns);
+  const int64_t bytes = rows * (row_bytes + scale_bytes);
+  const int64_t count = kStreamBytes / bytes;
+  const AlignedBuffer payload = RandomBytes(count * rows * row_bytes);
+  const AlignedBuffer scales = Scales(count * rows * TrunkRowGroups(columns));
+  const AlignedBuffer x = RandomFloats(batch * columns);
+  AlignedBuffer split = *AlignedBuffer::Allocate(batch * SplitBytes(columns));
+  for (int64_t b = 0; b < batch; ++b)
+    kernels->split_input(x.floats() + b * columns, columns, split.data() + b * SplitBytes(columns));
+  AlignedBuffer y = RandomFloats(batch * rows);
+  int64_t turn = 0;
+  for (auto _ : state) {
+    const TrunkMatrix w{format, rows, columns, payload.data() + turn * rows * row_bytes,
+                        scales.data() + turn * rows * scale_bytes};
+    kernels->split_rows(w, 0, rows, split.data(), batch, y.floats(), rows);
+    turn = (turn + 1) % count;
+  }
+  ReportBytes(state, bytes, MemoryLimit(state));
 }
 
 struct ExpertData {
@@ -213,6 +239,17 @@ void RegisterTrunk(int32_t threads) {
     }
 }
 
+void RegisterSplit(int32_t threads) {
+  for (const TrunkFormat format : {TrunkFormat::kQ4G, TrunkFormat::kQ8G})
+    for (const int64_t batch : {1, 2, 4, 8}) {
+      const std::string name =
+          std::string("split/") + TrunkFormatName(format) + "/batch:" + std::to_string(batch);
+      auto* bench = benchmark::RegisterBenchmark(
+          name.c_str(), [=](benchmark::State& s) { SplitRows(s, format, 4096, kHidden, batch); });
+      if (batch == 1 && threads > 1) bench->Threads(1)->Threads(threads);
+    }
+}
+
 void RegisterExperts(int32_t threads) {
   constexpr ExpertCodec kCodecs[] = {{IndexKind::kByte, 2, 256},
                                      {IndexKind::kByte, 3, 256},
@@ -276,6 +313,7 @@ int Main(int argc, char** argv) {
   limits = MeasureLimits(threads);
   PrintLimits();
   RegisterTrunk(threads);
+  RegisterSplit(threads);
   RegisterExperts(threads);
   RegisterDelta();
   benchmark::RunSpecifiedBenchmarks();
