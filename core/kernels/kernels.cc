@@ -19,6 +19,7 @@ const Kernels* TableOf(Isa isa) {
     case Isa::kAvx512:
       return Avx512Kernels();
     case Isa::kNeon:
+      return NeonKernels();
     case Isa::kBest:
       break;
   }
@@ -26,7 +27,7 @@ const Kernels* TableOf(Isa isa) {
 }
 
 const Kernels* BestTable() {
-  for (const Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
+  for (const Isa isa : {Isa::kAvx512, Isa::kAvx2, Isa::kNeon}) {
     if (TableOf(isa) != nullptr && CpuHas(isa)) return TableOf(isa);
   }
   return ScalarKernels();

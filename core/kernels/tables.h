@@ -14,6 +14,7 @@ namespace waste {
 const Kernels* ScalarKernels();
 const Kernels* Avx2Kernels();
 const Kernels* Avx512Kernels();
+const Kernels* NeonKernels();
 
 }  // namespace waste
 

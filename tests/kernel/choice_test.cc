@@ -28,6 +28,7 @@ BOOST_AUTO_TEST_SUITE(choice)
 BOOST_AUTO_TEST_CASE(the_best_table_is_the_widest_that_the_machine_has) {
   const Isa expected = CpuHas(Isa::kAvx512) ? Isa::kAvx512
                        : CpuHas(Isa::kAvx2) ? Isa::kAvx2
+                       : CpuHas(Isa::kNeon) ? Isa::kNeon
                                             : Isa::kScalar;
   const Result<const Kernels*> kernels = KernelsFor(Isa::kBest);
   BOOST_REQUIRE(kernels.ok());
