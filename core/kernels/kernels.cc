@@ -5,6 +5,8 @@
 
 #include "kernels/kernels.h"
 
+#include <string>
+
 #include "kernels/tables.h"
 
 namespace waste {
@@ -26,11 +28,24 @@ const Kernels* TableOf(Isa isa) {
   return nullptr;
 }
 
+constexpr Isa kWidestFirst[] = {Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kScalar};
+
+bool IsUsable(Isa isa) { return TableOf(isa) != nullptr && CpuHas(isa); }
+
 const Kernels* BestTable() {
-  for (const Isa isa : {Isa::kAvx512, Isa::kAvx2, Isa::kNeon}) {
-    if (TableOf(isa) != nullptr && CpuHas(isa)) return TableOf(isa);
+  for (const Isa isa : kWidestFirst) {
+    if (IsUsable(isa)) return TableOf(isa);
   }
   return ScalarKernels();
+}
+
+// "avx512, avx2, scalar"
+std::string UsableNames() {
+  std::string names;
+  for (const Isa isa : kWidestFirst) {
+    if (IsUsable(isa)) names += (names.empty() ? "" : ", ") + std::string(IsaName(isa));
+  }
+  return names;
 }
 
 }  // namespace
@@ -40,11 +55,13 @@ Result<const Kernels*> KernelsFor(Isa isa) {
   const Kernels* const table = TableOf(isa);
   if (table == nullptr) {
     return Failure(Code::kUnsupported, "this build has no kernels for instruction set ",
-                   static_cast<int32_t>(isa), " (", IsaName(isa), "): ask for the best one (0)");
+                   static_cast<int32_t>(isa), " (", IsaName(isa), "): it can use ", UsableNames(),
+                   " here, and takes the first of them if none is asked for (0)");
   }
   if (!CpuHas(isa)) {
     return Failure(Code::kUnsupported, "this machine does not have the instruction set ",
-                   IsaName(isa), ": ask for the best one (0)");
+                   IsaName(isa), ": it has ", UsableNames(),
+                   ", and the first of them is used if none is asked for (0)");
   }
   return table;
 }

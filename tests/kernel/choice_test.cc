@@ -21,6 +21,10 @@ void RequireRefusal(Isa isa, const std::string& name) {
   BOOST_REQUIRE(!kernels.ok());
   BOOST_TEST((kernels.status().code() == Code::kUnsupported));
   BOOST_TEST(kernels.status().message().find(name) != std::string::npos);
+  for (const Isa other : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
+    const bool is_named = kernels.status().message().find(IsaName(other)) != std::string::npos;
+    if (other != isa) BOOST_TEST(is_named == KernelsFor(other).ok(), IsaName(other));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE(choice)
