@@ -8,6 +8,9 @@
 #include <string>
 
 #include "kernels/tables.h"
+#if defined(WASTE_CHECK_KERNELS)
+#include "kernels/kernels_checked.h"
+#endif
 
 namespace waste {
 namespace {
@@ -32,11 +35,11 @@ constexpr Isa kWidestFirst[] = {Isa::kAvx512, Isa::kAvx2, Isa::kNeon, Isa::kScal
 
 bool IsUsable(Isa isa) { return TableOf(isa) != nullptr && CpuHas(isa); }
 
-const Kernels* BestTable() {
+Isa BestIsa() {
   for (const Isa isa : kWidestFirst) {
-    if (IsUsable(isa)) return TableOf(isa);
+    if (IsUsable(isa)) return isa;
   }
-  return ScalarKernels();
+  return Isa::kScalar;
 }
 
 // "avx512, avx2, scalar"
@@ -51,7 +54,7 @@ std::string UsableNames() {
 }  // namespace
 
 Result<const Kernels*> KernelsFor(Isa isa) {
-  if (isa == Isa::kBest) return BestTable();
+  if (isa == Isa::kBest) isa = BestIsa();
   const Kernels* const table = TableOf(isa);
   if (table == nullptr) {
     return Failure(Code::kUnsupported, "this build has no kernels for instruction set ",
@@ -63,7 +66,11 @@ Result<const Kernels*> KernelsFor(Isa isa) {
                    IsaName(isa), ": it has ", UsableNames(),
                    ", and the first of them is used if none is asked for (0)");
   }
+#if defined(WASTE_CHECK_KERNELS)
+  return CheckedKernels(table);
+#else
   return table;
+#endif
 }
 
 }  // namespace waste
