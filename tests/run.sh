@@ -21,9 +21,9 @@ Usage: bash tests/run.sh [options]
 
 Parts, in this order:
   release   GCC build; unit, kernel, golden and C API tests; the waste program end to end; tidy
-  arm64     kernel_test for aarch64, by a cross compiler and qemu; tests/arm64.sh has more
   bindings  bindings/conformance/run.sh: every language, beside the parts that follow; without the
             second runtimes java-25 and go-current, for their time
+  arm64     kernel_test for aarch64, by a cross compiler and qemu; tests/arm64.sh has more
   clang     Clang build with AddressSanitizer and UBSan, warnings are errors; all test programs,
             without the cases labelled slow
   fuzz      every fuzzer of the same build
