@@ -23,6 +23,7 @@ Parts, in this order:
   release   GCC build; unit, kernel, golden and C API tests; the waste program end to end; tidy
   bindings  bindings/conformance/run.sh: every language, beside the parts that follow; without the
             second runtimes java-25 and go-current, for their time
+  arm64     kernel_test for aarch64, by a cross compiler and qemu; tests/arm64.sh has more
   clang     Clang build with AddressSanitizer and UBSan, warnings are errors; all test programs,
             without the cases labelled slow
   fuzz      every fuzzer of the same build
@@ -93,6 +94,7 @@ run_program() {
   # Cases that compute for long what others touch too; sanitizers would take minutes for them.
   [[ $1 == clang ]] && filter="--run_test=!@slow"
   [[ $1 == tsan && $3 == capi_test ]] && filter="--run_test=$threaded_capi"
+  [[ $1 == arm64 ]] && filter="--run_test=!*/*_on_scalar"  # the same code as here
   [[ $1 == tsan && $3 == unit_engine ]] && filter="--run_test=!faults"  # not of threads
   timeout 600 $launcher "build/$2/tests/$3" $filter --report_level=no --color_output=no \
     --logger="HRF,error,stdout:JUNIT,error,$log.xml" > "$log.log" 2>&1 || status=$?
@@ -172,6 +174,20 @@ run_fuzzers() (
   wait
 )
 
+# The NEON kernels alone: the rest of the tests says little about another processor, and is slow.
+run_arm64() {
+  if ! need_packages "${arm64_packages[@]}" > "$results/arm64.packages.log" 2>&1 ||
+    ! command -v aarch64-linux-gnu-g++ > /dev/null ||
+    ! command -v "${arm64_launcher[0]}" > /dev/null; then
+    record arm64 build skipped "${arm64_packages[*]} cannot be installed here"
+    return
+  fi
+  build arm64 arm64 -DWASTE_TESTS=ON kernel_test
+  launcher="${arm64_launcher[*]}"
+  run_programs arm64 arm64 "$jobs" kernel_test
+  launcher=""
+}
+
 # The test programs and fuzzers alone: what else there is costs minutes, and is not run here.
 run_clang() {
   local names
@@ -204,6 +220,7 @@ run_python system
 start_memory
 if [[ $quick -eq 0 ]]; then
   start_bindings
+  run_arm64
   run_clang
   run_fuzzers
   run_tsan

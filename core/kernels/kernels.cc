@@ -5,7 +5,12 @@
 
 #include "kernels/kernels.h"
 
+#include <string>
+
 #include "kernels/tables.h"
+#if defined(WASTE_CHECK_KERNELS)
+#include "kernels/kernels_checked.h"
+#endif
 
 namespace waste {
 namespace {
@@ -21,33 +26,54 @@ const Kernels* TableOf(Isa isa) {
     case Isa::kAvx512Vbmi:
       return Avx512VbmiKernels();
     case Isa::kNeon:
+      return NeonKernels();
     case Isa::kBest:
       break;
   }
   return nullptr;
 }
 
-const Kernels* BestTable() {
-  for (const Isa isa : {Isa::kAvx512Vbmi, Isa::kAvx512, Isa::kAvx2}) {
-    if (TableOf(isa) != nullptr && CpuHas(isa)) return TableOf(isa);
+constexpr Isa kWidestFirst[] = {Isa::kAvx512Vbmi, Isa::kAvx512, Isa::kAvx2, Isa::kNeon,
+                                Isa::kScalar};
+
+bool IsUsable(Isa isa) { return TableOf(isa) != nullptr && CpuHas(isa); }
+
+Isa BestIsa() {
+  for (const Isa isa : kWidestFirst) {
+    if (IsUsable(isa)) return isa;
   }
-  return ScalarKernels();
+  return Isa::kScalar;
+}
+
+// "avx512, avx2, scalar"
+std::string UsableNames() {
+  std::string names;
+  for (const Isa isa : kWidestFirst) {
+    if (IsUsable(isa)) names += (names.empty() ? "" : ", ") + std::string(IsaName(isa));
+  }
+  return names;
 }
 
 }  // namespace
 
 Result<const Kernels*> KernelsFor(Isa isa) {
-  if (isa == Isa::kBest) return BestTable();
+  if (isa == Isa::kBest) isa = BestIsa();
   const Kernels* const table = TableOf(isa);
   if (table == nullptr) {
     return Failure(Code::kUnsupported, "this build has no kernels for instruction set ",
-                   static_cast<int32_t>(isa), " (", IsaName(isa), "): ask for the best one (0)");
+                   static_cast<int32_t>(isa), " (", IsaName(isa), "): it can use ", UsableNames(),
+                   " here, and takes the first of them if none is asked for (0)");
   }
   if (!CpuHas(isa)) {
     return Failure(Code::kUnsupported, "this machine does not have the instruction set ",
-                   IsaName(isa), ": ask for the best one (0)");
+                   IsaName(isa), ": it has ", UsableNames(),
+                   ", and the first of them is used if none is asked for (0)");
   }
+#if defined(WASTE_CHECK_KERNELS)
+  return CheckedKernels(table);
+#else
   return table;
+#endif
 }
 
 }  // namespace waste

@@ -15,10 +15,17 @@ const Kernels* ScalarKernels();
 const Kernels* Avx2Kernels();
 const Kernels* Avx512Kernels();
 const Kernels* Avx512VbmiKernels();
+const Kernels* NeonKernels();
 
 // What avx512vbmi adds to the table of avx512, file by file.
 void AddTableKernels(Kernels& kernels);  // expert_tables_avx512vbmi.cc
 void AddSplitKernels(Kernels& kernels);  // trunk_split_avx512vbmi.cc
+
+// Parts of NeonKernels() in a file of their own.
+void BuildTablesNeon(const ExpertMatrix& w, const float* x, int64_t group_begin, int64_t group_end,
+                     uint8_t* tables, float* scratch);
+void TableRowsNeon(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const uint8_t* tables,
+                   float* y);
 
 }  // namespace waste
 

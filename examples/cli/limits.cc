@@ -22,6 +22,8 @@
 #include <vector>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace waste_cli {
@@ -65,6 +67,8 @@ void Keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
 }
 
+constexpr int64_t kFmaRounds = 100'000;
+
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) void Sum(const uint8_t* data, int64_t bytes) {
   __m256i sums[4] = {};
@@ -76,8 +80,6 @@ __attribute__((target("avx2"))) void Sum(const uint8_t* data, int64_t bytes) {
 }
 
 // Twelve sums hide the latency; they begin differently, or the compiler would compute one of them.
-constexpr int64_t kFmaRounds = 100'000;
-
 __attribute__((target("avx2,fma"))) double FmaAvx2() {
   const __m256 factor = _mm256_set1_ps(0.999f), addend = _mm256_set1_ps(0.001f);
   __m256 sums[12];
@@ -96,6 +98,18 @@ __attribute__((target("avx512f"))) double FmaAvx512() {
     for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, factor, addend);
   Keep(sums);
   return 2.0 * 16 * 12 * kFmaRounds;
+}
+#elif defined(__aarch64__)
+// Four pipes with a latency of four cycles are kept busy by sixteen sums.
+double FmaNeon() {
+  constexpr int kSums = 24;
+  const float32x4_t factor = vdupq_n_f32(0.999f), addend = vdupq_n_f32(0.001f);
+  float32x4_t sums[kSums];
+  for (int i = 0; i < kSums; ++i) sums[i] = vdupq_n_f32(static_cast<float>(i));
+  for (int64_t round = 0; round < kFmaRounds; ++round)
+    for (float32x4_t& sum : sums) sum = vfmaq_f32(sum, factor, addend);
+  Keep(sums);
+  return 2.0 * 4 * kSums * kFmaRounds;
 }
 #endif
 
@@ -220,6 +234,8 @@ double FmaLimit(int32_t threads, int32_t isa) {
 #if defined(__x86_64__)
   if (isa == WASTE_ISA_AVX2) work = FmaAvx2;
   if (isa == WASTE_ISA_AVX512) work = FmaAvx512;
+#elif defined(__aarch64__)
+  if (isa == WASTE_ISA_NEON) work = FmaNeon;
 #endif
   return BestRate(threads, [&](int32_t) { return work(); });
 }

@@ -188,6 +188,22 @@ std::vector<std::string> VectorFeatures(bool present) {
   return features;
 }
 
+std::vector<std::string> InstructionSets() {
+  std::vector<std::string> sets;
+#if defined(__x86_64__)
+  const auto has = [](std::initializer_list<const char*> features) {
+    return std::all_of(features.begin(), features.end(), Has);
+  };
+  const bool avx2 = has({"avx2", "fma", "f16c"});
+  if (avx2 && has({"avx512f", "avx512bw", "avx512dq", "avx512vl"})) sets.emplace_back("avx512");
+  if (avx2) sets.emplace_back("avx2");
+#else
+  sets.emplace_back("neon");
+#endif
+  sets.emplace_back("scalar");
+  return sets;
+}
+
 std::string FileSystemOf([[maybe_unused]] const std::string& path) {
 #if defined(__linux__)
   struct stat info = {};

@@ -33,6 +33,9 @@ std::string ProcessorName();
 // Of the instructions that kernels are written for: those that this processor has, or lacks.
 std::vector<std::string> VectorFeatures(bool present);
 
+// Those names of --isa that this processor runs, the widest vectors first: {"avx2", "scalar"}.
+std::vector<std::string> InstructionSets();
+
 // Where a file lies: "ext4 on vda", or an empty text.
 std::string FileSystemOf(const std::string& path);
 

@@ -41,7 +41,8 @@ void AddModelOptions(CLI::App& command, ModelOptions& options) {
   AddFlag(command, "--no-lookahead", options.no_lookahead,
           "Do not read experts that the next layer is likely to need");
   AddChoice(command, "--isa", options.isa, kIsaNames,
-            "Instruction set: best, scalar, avx2, avx512 or neon");
+            "Instruction set: best, scalar, avx2, avx512 or neon; `waste version` tells which of "
+            "them this machine has (default: best)");
 }
 
 void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {

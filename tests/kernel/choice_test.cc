@@ -21,6 +21,10 @@ void RequireRefusal(Isa isa, const std::string& name) {
   BOOST_REQUIRE(!kernels.ok());
   BOOST_TEST((kernels.status().code() == Code::kUnsupported));
   BOOST_TEST(kernels.status().message().find(name) != std::string::npos);
+  for (const Isa other : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
+    const bool is_named = kernels.status().message().find(IsaName(other)) != std::string::npos;
+    if (other != isa) BOOST_TEST(is_named == KernelsFor(other).ok(), IsaName(other));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE(choice)
@@ -29,6 +33,7 @@ BOOST_AUTO_TEST_CASE(the_best_table_is_the_widest_that_the_machine_has) {
   const Isa expected = CpuHas(Isa::kAvx512Vbmi) ? Isa::kAvx512Vbmi
                        : CpuHas(Isa::kAvx512)   ? Isa::kAvx512
                        : CpuHas(Isa::kAvx2)     ? Isa::kAvx2
+                       : CpuHas(Isa::kNeon)     ? Isa::kNeon
                                                 : Isa::kScalar;
   const Result<const Kernels*> kernels = KernelsFor(Isa::kBest);
   BOOST_REQUIRE(kernels.ok());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One test body for every instruction set: WASTE_KERNEL_CASE(name) { ... kernels.dot ... } makes a
-// test case of each. Those that the machine lacks are skipped and counted as such, with the name of
-// what is missing. One thread.
+// test case of each that is for this kind of machine. Those that it lacks are skipped and counted
+// as such, with the name of what is missing. One thread.
 
 #ifndef WASTE_TESTS_SUPPORT_KERNEL_CASE_H_
 #define WASTE_TESTS_SUPPORT_KERNEL_CASE_H_
@@ -38,15 +38,21 @@ inline const Kernels& RequireKernels(Isa isa) {
   return **kernels;
 }
 
-#define WASTE_KERNEL_CASE(name)                                                                   \
-  static void name(const Kernels& kernels);                                                       \
-  BOOST_AUTO_TEST_CASE(name##_on_scalar) { name(RequireKernels(Isa::kScalar)); }                  \
-  BOOST_AUTO_TEST_CASE(name##_on_avx2, *boost::unit_test::precondition(HasIsa{Isa::kAvx2})) {     \
-    name(RequireKernels(Isa::kAvx2));                                                             \
-  }                                                                                               \
-  BOOST_AUTO_TEST_CASE(name##_on_avx512, *boost::unit_test::precondition(HasIsa{Isa::kAvx512})) { \
-    name(RequireKernels(Isa::kAvx512));                                                           \
-  }                                                                                               \
+#define WASTE_KERNEL_CASE_ON(name, suffix, isa)                                           \
+  BOOST_AUTO_TEST_CASE(name##suffix, *boost::unit_test::precondition(HasIsa{Isa::isa})) { \
+    name(RequireKernels(Isa::isa));                                                       \
+  }
+#if defined(__aarch64__)
+#define WASTE_KERNEL_CASES_OF_MACHINE(name) WASTE_KERNEL_CASE_ON(name, _on_neon, kNeon)
+#else
+#define WASTE_KERNEL_CASES_OF_MACHINE(name)   \
+  WASTE_KERNEL_CASE_ON(name, _on_avx2, kAvx2) \
+  WASTE_KERNEL_CASE_ON(name, _on_avx512, kAvx512)
+#endif
+#define WASTE_KERNEL_CASE(name)                   \
+  static void name(const Kernels& kernels);       \
+  WASTE_KERNEL_CASE_ON(name, _on_scalar, kScalar) \
+  WASTE_KERNEL_CASES_OF_MACHINE(name)             \
   static void name(const Kernels& kernels)
 
 // Half an f32 step at 1: the largest relative error of one rounding.

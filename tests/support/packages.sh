@@ -8,6 +8,10 @@
 readonly build_packages=(cmake ninja-build ccache g++ libboost-test-dev nlohmann-json3-dev
   libcli11-dev libedit-dev)
 
+# arm64_packages builds programs for aarch64; arm64_launcher runs them.
+readonly arm64_packages=(g++-aarch64-linux-gnu qemu-user)
+readonly arm64_launcher=(qemu-aarch64 -L /usr/aarch64-linux-gnu)
+
 need_packages() {
   local missing=() name
   if ! command -v dpkg-query > /dev/null; then

@@ -46,6 +46,23 @@ class Answers(program.ProgramTest):
             with self.subTest(options=options):
                 self.assertEqual(self.json_of("run", MINI, QUESTION, *options)["tokens"], expected)
 
+    def test_every_instruction_set_that_is_told_can_be_forced(self):
+        isas = self.json_of("version")["isas"]
+        self.assertEqual(self.json_of("info", MINI)["isa"], isas[0])
+        for isa in isas:
+            with self.subTest(isa=isa):
+                self.assertEqual(self.json_of("info", MINI, "--isa", isa)["isa"], isa)
+                self.assertEqual(self.json_of("run", MINI, QUESTION, "--isa", isa)["text"], ANSWER)
+
+    def test_one_that_is_not_there_is_refused_with_those_that_are(self):
+        isas = self.json_of("version")["isas"]
+        help_text = run("run", "--help").stdout.decode()
+        for isa in {"avx2", "avx512", "neon"} - set(isas):
+            with self.subTest(isa=isa):
+                self.assertIn(isa, help_text)
+                result = run("run", MINI, QUESTION, "--isa", isa, "--json")
+                self.assert_error(result, "UNSUPPORTED", program.FAILED, ", ".join(isas))
+
     def test_the_same_seed_gives_the_same_text(self):
         arguments = ("run", MINI, "Hello", "--temperature", 2, "--max-tokens", 30)
         first = self.json_of(*arguments, "--seed", 5)

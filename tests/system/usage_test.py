@@ -71,9 +71,8 @@ class Usage(program.ProgramTest):
                 self.assert_ok(result)
                 self.assertIn(b"--json", result.stdout)
                 self.assertEqual(result.stderr, b"")
-                if command != "version":
-                    self.assertIn(f"waste {command} ".encode(), result.stdout)  # an example
-                    self.assertIn(b"JSON:", result.stdout)
+                self.assertIn(f"  waste {command}".encode(), result.stdout)  # an example
+                self.assertIn(b"JSON:", result.stdout)
 
     def test_the_program_lists_its_commands(self):
         result = run("--help")
@@ -83,9 +82,11 @@ class Usage(program.ProgramTest):
 
     def test_the_version_is_told(self):
         version = self.json_of("version")
-        self.assertEqual(set(version), {"version", "abi"})
-        self.assertEqual(run("version").stdout,
-                         f"waste {version['version']} (ABI {version['abi']})\n".encode())
+        self.assertEqual(set(version), {"version", "abi", "isas"})
+        line = f"waste {version['version']} (ABI {version['abi']})\n"
+        self.assertEqual(run("--version").stdout.decode(), line)
+        self.assertEqual(run("version").stdout.decode(),
+                         f"{line}instruction sets: {', '.join(version['isas'])}\n")
 
 
 if __name__ == "__main__":

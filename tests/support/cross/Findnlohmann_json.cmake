@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The host's headers of this library, for a build of another system (mingw.cmake).
+# The host's headers of this library, for a build of another system (host_headers.cmake).
 waste_host_headers(nlohmann_json nlohmann_json::nlohmann_json nlohmann)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Windows programs built on Debian by MinGW-w64 and run by Wine; the preset `windows` uses it. The
-# libraries that consist of headers alone come from the host, by the Find files beside this one.
+# libraries that consist of headers alone come from the host (host_headers.cmake).
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
@@ -19,19 +19,4 @@ find_program(WASTE_WINE NAMES wine64 PATHS /usr/lib/wine NO_CMAKE_FIND_ROOT_PATH
 if(WASTE_WINE)
   set(CMAKE_CROSSCOMPILING_EMULATOR ${WASTE_WINE})
 endif()
-list(PREPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
-
-# waste_host_headers(PACKAGE FOLDER): the target's headers are /usr/include/FOLDER, and none else of
-# /usr/include, which holds the C library of another system.
-function(waste_host_headers package target folder)
-  set(link ${CMAKE_BINARY_DIR}/host-headers/${folder})
-  if(EXISTS /usr/include/${folder} AND NOT EXISTS ${link})
-    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/host-headers)
-    file(CREATE_LINK /usr/include/${folder} ${link} SYMBOLIC)
-  endif()
-  if(EXISTS ${link})
-    add_library(${target} INTERFACE IMPORTED)
-    target_include_directories(${target} INTERFACE ${CMAKE_BINARY_DIR}/host-headers)
-    set(${package}_FOUND TRUE PARENT_SCOPE)
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/host_headers.cmake)

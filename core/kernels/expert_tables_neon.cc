@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The look-up tables of expert_tables.h with NEON. tbl looks 16 indices up in 64 bytes; a table of
+// 256 is four of them, where an index beyond a part's reach leaves what the others found (tbx). A
+// part of the low bytes and the same part of the high ones are in registers at once, for all 64
+// rows of a block. Any thread.
+
+#include "kernels/tables.h"
+
+#if defined(__aarch64__)
+
+#include <arm_neon.h>
+
+#include "kernels/expert_tables.h"
+
+#define WASTE_OP __attribute__((always_inline)) inline
+#define WASTE_UNROLL _Pragma("GCC unroll 8")
+
+namespace waste {
+namespace {
+
+constexpr int64_t kChunkRows = 16;  // of one register of indices
+constexpr int64_t kChunks = kIndexBlock / kChunkRows;
+constexpr int64_t kPart = 64;             // entries that one look-up sees
+constexpr int64_t kMostBlocks = 32;       // of one pass over the tables
+constexpr int64_t kPrefetchAhead = 1024;  // bytes
+
+// Load gives one register a stage: the indices of 16 rows.
+template <int kStagesOf>
+struct ByteStages {
+  static constexpr int kStages = kStagesOf;
+  static constexpr int64_t kBytes = kStagesOf, kEntries = 256;
+
+  WASTE_OP static void Load(const uint8_t* bytes, uint8x16_t (&out)[kStages]) {
+    if constexpr (kStages == 2) Keep(vld2q_u8(bytes), out);
+    if constexpr (kStages == 3) Keep(vld3q_u8(bytes), out);
+    if constexpr (kStages == 4) Keep(vld4q_u8(bytes), out);
+    if constexpr (kStages == 6) {  // a row is two triples
+      const uint8x16x3_t a = vld3q_u8(bytes), b = vld3q_u8(bytes + 48);
+      WASTE_UNROLL
+      for (int s = 0; s < 3; ++s) {
+        out[s] = vuzp1q_u8(a.val[s], b.val[s]);
+        out[3 + s] = vuzp2q_u8(a.val[s], b.val[s]);
+      }
+    }
+  }
+  template <typename Loaded>
+  WASTE_OP static void Keep(const Loaded& loaded, uint8x16_t (&out)[kStages]) {
+    WASTE_UNROLL
+    for (int s = 0; s < kStages; ++s) out[s] = loaded.val[s];
+  }
+};
+
+struct PackedStages {
+  static constexpr int kStages = 4;
+  static constexpr int64_t kBytes = 3, kEntries = 64;
+
+  WASTE_OP static void Load(const uint8_t* bytes, uint8x16_t (&out)[kStages]) {
+    const uint8x16x3_t b = vld3q_u8(bytes);
+    const uint8x16_t six = vdupq_n_u8(63);
+    out[0] = vandq_u8(b.val[0], six);
+    out[1] = vandq_u8(vsliq_n_u8(vshrq_n_u8(b.val[0], 6), b.val[1], 2), six);
+    out[2] = vandq_u8(vsliq_n_u8(vshrq_n_u8(b.val[1], 4), b.val[2], 4), six);
+    out[3] = vshrq_n_u8(b.val[2], 2);
+  }
+};
+
+// The bytes of one stage, low and high, of a block's rows. `table` has the entries' low bytes, then
+// their high ones.
+template <int64_t kEntries>
+WASTE_OP void LookUp(const uint8_t* table, uint8x16_t (&indices)[kChunks],
+                     uint8x16_t (&low)[kChunks], uint8x16_t (&high)[kChunks]) {
+  WASTE_UNROLL
+  for (int64_t part = 0; part < kEntries / kPart; ++part) {
+    const uint8x16x4_t lows = vld1q_u8_x4(table + part * kPart);
+    const uint8x16x4_t highs = vld1q_u8_x4(table + kEntries + part * kPart);
+    WASTE_UNROLL
+    for (int64_t c = 0; c < kChunks; ++c) {
+      if (part == 0) {
+        low[c] = vqtbl4q_u8(lows, indices[c]);
+        high[c] = vqtbl4q_u8(highs, indices[c]);
+      } else {
+        indices[c] = vsubq_u8(indices[c], vdupq_n_u8(kPart));
+        low[c] = vqtbx4q_u8(low[c], lows, indices[c]);
+        high[c] = vqtbx4q_u8(high[c], highs, indices[c]);
+      }
+    }
+  }
+}
+
+// Sums of a block's rows in 16 bits.
+struct WordSums {
+  uint16x8_t words[kChunks][2] = {};
+
+  WASTE_OP void Add(const uint8x16_t (&bytes)[kChunks]) {
+    WASTE_UNROLL
+    for (int64_t c = 0; c < kChunks; ++c) {
+      words[c][0] = vaddw_u8(words[c][0], vget_low_u8(bytes[c]));
+      words[c][1] = vaddw_high_u8(words[c][1], bytes[c]);
+    }
+  }
+};
+
+// Adds the group's part of eight rows, delta * (low + base * high), to `sums`.
+WASTE_OP void AddWords(uint16x8_t low, uint16x8_t high, uint16_t base, float delta, float* sums) {
+  const uint32x4_t first = vmlal_n_u16(vmovl_u16(vget_low_u16(low)), vget_low_u16(high), base);
+  const uint32x4_t second = vmlal_high_n_u16(vmovl_high_u16(low), high, base);
+  vst1q_f32(sums, vfmaq_n_f32(vld1q_f32(sums), vcvtq_f32_u32(first), delta));
+  vst1q_f32(sums + 4, vfmaq_n_f32(vld1q_f32(sums + 4), vcvtq_f32_u32(second), delta));
+}
+
+// One group of vectors for one block.
+template <typename Codes>
+void GroupOfBlock(const uint8_t* table, int64_t vectors, float delta, const uint8_t* bytes,
+                  float* sums) {
+  constexpr int64_t kStep = kIndexBlock * Codes::kBytes;
+  constexpr int kTogether = static_cast<int>(TableSumStages(Codes::kStages));
+  WordSums low, high;
+  for (int64_t v = 0; v < vectors; ++v, bytes += kStep) {
+    uint8x16_t codes[kChunks][Codes::kStages], low_bytes[kChunks], high_bytes[kChunks];
+    WASTE_UNROLL
+    for (int64_t c = 0; c < kChunks; ++c)
+      Codes::Load(bytes + c * kChunkRows * Codes::kBytes, codes[c]);
+    WASTE_UNROLL
+    for (int64_t line = 0; line < kStep; line += 64)
+      __builtin_prefetch(bytes + kPrefetchAhead + line);
+    WASTE_UNROLL
+    for (int s = 0; s < Codes::kStages; ++s) {
+      uint8x16_t indices[kChunks], low_found[kChunks], high_found[kChunks];
+      WASTE_UNROLL
+      for (int64_t c = 0; c < kChunks; ++c) indices[c] = codes[c][s];
+      LookUp<Codes::kEntries>(table, indices, low_found, high_found);
+      table += 2 * Codes::kEntries;
+      WASTE_UNROLL
+      for (int64_t c = 0; c < kChunks; ++c) {
+        const bool first = s % kTogether == 0;
+        low_bytes[c] = first ? low_found[c] : vaddq_u8(low_bytes[c], low_found[c]);
+        high_bytes[c] = first ? high_found[c] : vaddq_u8(high_bytes[c], high_found[c]);
+      }
+      if (s % kTogether < kTogether - 1) continue;
+      low.Add(low_bytes);
+      high.Add(high_bytes);
+    }
+  }
+  WASTE_UNROLL
+  for (int64_t c = 0; c < kChunks; ++c) {
+    constexpr auto kBase = static_cast<uint16_t>(TableBase(Codes::kStages));
+    float* const to = sums + c * kChunkRows;
+    AddWords(low.words[c][0], high.words[c][0], kBase, delta, to);
+    AddWords(low.words[c][1], high.words[c][1], kBase, delta, to + 8);
+  }
+}
+
+float HalfAt(const uint8_t* bytes) {
+  __fp16 half;
+  __builtin_memcpy(&half, bytes, 2);
+  return static_cast<float>(half);
+}
+
+// At most kMostBlocks blocks from row_begin on.
+template <typename Codes>
+void SomeBlocks(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const uint8_t* tables,
+                float* y) {
+  float sums[kMostBlocks * kIndexBlock];
+  const int64_t vectors = w.columns / kVectorSize;
+  const int64_t group_vectors = TableVectors(w.codec);
+  const int64_t block_bytes = vectors * kIndexBlock * Codes::kBytes;
+  const int64_t blocks = (row_end - row_begin + kIndexBlock - 1) / kIndexBlock;
+  const uint8_t* const first = w.indices + row_begin / kIndexBlock * block_bytes;
+  for (int64_t i = 0; i < blocks * kIndexBlock; ++i) sums[i] = 0.0f;
+  float offset = 0.0f;
+  for (int64_t v = 0; v < vectors; v += group_vectors, tables += TableGroupBytes(w.codec)) {
+    TableHeader header;
+    __builtin_memcpy(&header, tables, sizeof header);
+    offset += header.offset;
+    const int64_t count = vectors - v < group_vectors ? vectors - v : group_vectors;
+    for (int64_t b = 0; b < blocks; ++b) {
+      GroupOfBlock<Codes>(tables + kTableHeaderBytes, count, header.delta,
+                          first + b * block_bytes + v * kIndexBlock * Codes::kBytes,
+                          sums + b * kIndexBlock);
+    }
+  }
+  for (int64_t r = row_begin; r < row_end; ++r)
+    y[r] = HalfAt(w.scales + 2 * r) * (sums[r - row_begin] + offset);
+}
+
+template <typename Codes>
+void TableRowsAs(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const uint8_t* tables,
+                 float* y) {
+  constexpr int64_t kRows = kMostBlocks * kIndexBlock;
+  for (int64_t r = row_begin; r < row_end; r += kRows)
+    SomeBlocks<Codes>(w, r, row_end - r < kRows ? row_end : r + kRows, tables, y);
+}
+
+struct Span {
+  float low, high;
+};
+
+// T[e] = x . C[:, e] for all entries of one book.
+Span MultiplyBook(const float* x, const float* turned, int64_t entries, float* products) {
+  constexpr int64_t kAtOnce = 8;  // chains of multiply-adds
+  float32x4_t low = vdupq_n_f32(__builtin_huge_valf()), high = vnegq_f32(low);
+  for (int64_t e = 0; e < entries; e += 4 * kAtOnce) {
+    float32x4_t sums[kAtOnce];
+    WASTE_UNROLL
+    for (int64_t j = 0; j < kAtOnce; ++j)
+      sums[j] = vmulq_n_f32(vld1q_f32(turned + e + 4 * j), x[0]);
+    for (int64_t i = 1; i < kVectorSize; ++i) {
+      WASTE_UNROLL
+      for (int64_t j = 0; j < kAtOnce; ++j)
+        sums[j] = vfmaq_n_f32(sums[j], vld1q_f32(turned + i * entries + e + 4 * j), x[i]);
+    }
+    WASTE_UNROLL
+    for (int64_t j = 0; j < kAtOnce; ++j) {
+      vst1q_f32(products + e + 4 * j, sums[j]);
+      low = vminq_f32(low, sums[j]);
+      high = vmaxq_f32(high, sums[j]);
+    }
+  }
+  return {vminvq_f32(low), vmaxvq_f32(high)};  // a NaN stays
+}
+
+// What QuantiseBook needs of a group. A step so small that its inverse is not finite is 0.
+struct Steps {
+  float inverse_delta;
+  uint16_t base;
+  uint16_t inverse_base;
+  int32_t shift;  // q / base = q * inverse_base >> shift, exact for all that occurs
+};
+
+Steps MakeSteps(float delta, int64_t stages) {
+  const auto base = static_cast<int32_t>(TableBase(stages));
+  const int32_t shift = base > 64 ? 22 : 21;
+  return {delta > 0 ? 1.0f / delta : 0.0f, static_cast<uint16_t>(base),
+          static_cast<uint16_t>(((1 << shift) + base - 1) / base), shift};
+}
+
+// Eight of round((T - low) / delta).
+WASTE_OP uint16x8_t Quantise(const float* products, float32x4_t scale, float32x4_t shift) {
+  const uint32x4_t first = vcvtnq_u32_f32(vfmaq_f32(shift, vld1q_f32(products), scale));
+  const uint32x4_t second = vcvtnq_u32_f32(vfmaq_f32(shift, vld1q_f32(products + 4), scale));
+  return vqmovn_high_u32(vqmovn_u32(first), second);
+}
+
+void QuantiseBook(const float* products, float low, const Steps& steps, int64_t entries,
+                  uint8_t* table) {
+  const float32x4_t scale = vdupq_n_f32(steps.inverse_delta);
+  const float32x4_t shift = vdupq_n_f32(-low * steps.inverse_delta);
+  const int32x4_t down = vdupq_n_s32(-steps.shift);
+  for (int64_t e = 0; e < entries; e += 8) {
+    const uint16x8_t q = Quantise(products + e, scale, shift);
+    const uint32x4_t first = vshlq_u32(vmull_n_u16(vget_low_u16(q), steps.inverse_base), down);
+    const uint32x4_t second = vshlq_u32(vmull_high_n_u16(q, steps.inverse_base), down);
+    const uint16x8_t high = vmovn_high_u32(vmovn_u32(first), second);
+    vst1_u8(table + e, vmovn_u16(vmlsq_n_u16(q, high, steps.base)));
+    vst1_u8(table + entries + e, vmovn_u16(high));
+  }
+}
+
+// The tables of group g.
+void BuildGroup(const ExpertMatrix& w, const float* x, int64_t g, float* products, uint8_t* table) {
+  Span spans[kMostTableBooks];
+  const int64_t stages = w.codec.stages, entries = w.codec.entries;
+  const int64_t first = g * TableVectors(w.codec), vectors = w.columns / kVectorSize;
+  const int64_t count =
+      vectors - first < TableVectors(w.codec) ? vectors - first : TableVectors(w.codec);
+  float widest[kMaxStages] = {}, offset = 0.0f;
+  for (int64_t book = 0; book < count * stages; ++book) {
+    const int64_t v = book / stages, s = book % stages;
+    spans[book] =
+        MultiplyBook(x + (first + v) * kVectorSize, w.turned_books[static_cast<size_t>(s)], entries,
+                     products + book * entries);
+    offset += spans[book].low;
+    const float width = spans[book].high - spans[book].low;
+    if (!(width <= widest[s])) widest[s] = width;  // a NaN stays
+  }
+  const TableHeader header = MakeTableHeader(w.codec, widest, offset);
+  __builtin_memcpy(table, &header, sizeof header);
+  const Steps steps = MakeSteps(header.delta, stages);
+  for (int64_t book = 0; book < count * stages; ++book)
+    QuantiseBook(products + book * entries, spans[book].low, steps, entries,
+                 table + kTableHeaderBytes + book * 2 * entries);
+}
+
+}  // namespace
+
+void BuildTablesNeon(const ExpertMatrix& w, const float* x, int64_t group_begin, int64_t group_end,
+                     uint8_t* tables, float* scratch) {
+  for (int64_t g = group_begin; g < group_end; ++g)
+    BuildGroup(w, x, g, scratch, tables + g * TableGroupBytes(w.codec));
+}
+
+void TableRowsNeon(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const uint8_t* tables,
+                   float* y) {
+  if (w.codec.kind == IndexKind::kPacked6)
+    return TableRowsAs<PackedStages>(w, row_begin, row_end, tables, y);
+  switch (w.codec.stages) {
+    case 2:
+      return TableRowsAs<ByteStages<2>>(w, row_begin, row_end, tables, y);
+    case 3:
+      return TableRowsAs<ByteStages<3>>(w, row_begin, row_end, tables, y);
+    case 4:
+      return TableRowsAs<ByteStages<4>>(w, row_begin, row_end, tables, y);
+    default:
+      return TableRowsAs<ByteStages<6>>(w, row_begin, row_end, tables, y);
+  }
+}
+
+}  // namespace waste
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/kernels_checked.h"
+
+#include <cfloat>
+#include <cmath>
+#include <vector>
+
+#include "base/check.h"
+#include "kernels/tables.h"
+
+namespace waste {
+namespace {
+
+constexpr double kRounding = 0x1p-24;    // the largest relative error of one rounding
+constexpr double kUnderflow = 0x1p-140;  // what sums of the smallest numbers may lose
+
+// Both sides are as far as `bound` from the exact value, whose terms have this `magnitude`.
+std::string CompareValue(const char* what, int64_t index, float fast, float scalar, double bound,
+                         double magnitude) {
+  if (!(magnitude <= double{FLT_MAX})) return {};
+  if (std::fabs(double{fast} - scalar) <= 2 * bound + kUnderflow) return {};
+  return std::string(what) + " " + std::to_string(index) + ": " + std::to_string(fast) +
+         ", scalar " + std::to_string(scalar) + ", more than " + std::to_string(2 * bound) +
+         " apart";
+}
+
+double Magnitude(const float* a, const float* b, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += std::fabs(double{a[i]} * b[i]);
+  return sum;
+}
+
+// Rows of y = W x. `roundings` are those of a sum; `row(r)` decodes W.
+struct Rows {
+  const char* what;
+  int64_t row_begin, row_end, columns;
+  const float* x;
+  int64_t x_stride, batch;
+  const float* y;
+  int64_t y_stride;
+  int64_t roundings;
+
+  template <typename Row>
+  std::string Compare(const std::vector<float>& expected, const Row& row) const {
+    std::vector<float> weights(static_cast<size_t>(columns));
+    for (int64_t r = row_begin; r < row_end; ++r) {
+      row(r, weights);
+      for (int64_t b = 0; b < batch; ++b) {
+        const double magnitude = Magnitude(weights.data(), x + b * x_stride, columns);
+        const float scalar = expected[static_cast<size_t>(b * y_stride + r)];
+        std::string wrong =
+            CompareValue(what, r, y[b * y_stride + r], scalar,
+                         static_cast<double>(roundings) * kRounding * magnitude, magnitude);
+        if (!wrong.empty()) return wrong + " (input " + std::to_string(b) + ")";
+      }
+    }
+    return {};
+  }
+};
+
+struct Delta {
+  const float *state, *decay, *k, *q, *v;
+  float beta;
+  int64_t keys, values;
+};
+
+// How far a step's results for value j may be from the exact ones, from what goes into them.
+struct DeltaBounds {
+  std::vector<double> state;  // of column j
+  double out = 0;
+  double magnitude = 0;  // of the largest term
+
+  DeltaBounds(const Delta& in, int64_t j) : state(static_cast<size_t>(in.keys)) {
+    const double sum_rounding = static_cast<double>(in.keys + 4) * kRounding;
+    double u = 0;
+    for (int64_t i = 0; i < in.keys; ++i) {
+      u += std::fabs(double{in.k[i]} * in.decay[i] * in.state[i * in.values + j]);
+    }
+    const double beta = std::fabs(double{in.beta}), v = std::fabs(double{in.v[j]});
+    const double delta = beta * (v + u);
+    const double delta_bound = beta * (sum_rounding * u + 3 * kRounding * (v + u));
+    magnitude = u + delta;
+    for (int64_t i = 0; i < in.keys; ++i) {
+      const double k = std::fabs(double{in.k[i]}), q = std::fabs(double{in.q[i]});
+      const double kept = std::fabs(double{in.decay[i]} * in.state[i * in.values + j]);
+      const double size = kept + k * delta;
+      double& bound = state[static_cast<size_t>(i)];
+      bound = k * delta_bound + 4 * kRounding * size;
+      out += q * (bound + sum_rounding * size);
+      magnitude += size + q * size;
+    }
+  }
+};
+
+void Require(Isa isa, const std::string& wrong) {
+  if (wrong.empty()) return;
+  FailCheck((IsaName(isa) + std::string(" kernel, ") + wrong).c_str(), __FILE__, __LINE__);
+}
+
+// Tables hold plain functions, so which table is checked is part of the type.
+template <const Kernels* (*kFast)()>
+struct Checked {
+  static float Dot(const float* a, const float* b, int64_t n) {
+    float result;
+    Require(kFast()->isa, CompareDot(*kFast(), a, b, n, &result));
+    return result;
+  }
+  static void Axpy(float a, const float* x, float* y, int64_t n) {
+    Require(kFast()->isa, CompareAxpy(*kFast(), a, x, y, n));
+  }
+  static void TrunkRows(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
+                        int64_t x_stride, int64_t batch, float* y, int64_t y_stride,
+                        float* scratch) {
+    Require(kFast()->isa, CompareTrunkRows(*kFast(), w, row_begin, row_end, x, x_stride, batch, y,
+                                           y_stride, scratch));
+  }
+  static void ExpertRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
+                         int64_t x_stride, int64_t batch, float* y, int64_t y_stride,
+                         float* scratch) {
+    Require(kFast()->isa, CompareExpertRows(*kFast(), w, row_begin, row_end, x, x_stride, batch, y,
+                                            y_stride, scratch));
+  }
+  static void DeltaStep(const float* state, float* next, const float* decay, const float* k,
+                        const float* q, const float* v, float beta, int64_t keys, int64_t values,
+                        float* out, float* scratch) {
+    Require(kFast()->isa, CompareDeltaStep(*kFast(), state, next, decay, k, q, v, beta, keys,
+                                           values, out, scratch));
+  }
+
+  static const Kernels* Table() {
+    static const Kernels table = [] {
+      Kernels checked = *kFast();  // with its ISA
+      checked.dot = Dot;
+      checked.axpy = Axpy;
+      checked.trunk_rows = TrunkRows;
+      checked.expert_rows = ExpertRows;
+      checked.delta_step = DeltaStep;
+      return checked;
+    }();
+    return &table;
+  }
+  // Also of a table that is checked already.
+  static bool IsFor(const Kernels* table) {
+    return kFast() != nullptr && (table == kFast() || table == Table());
+  }
+};
+
+}  // namespace
+
+std::string CompareDot(const Kernels& fast, const float* a, const float* b, int64_t n,
+                       float* result) {
+  *result = fast.dot(a, b, n);
+  const double magnitude = Magnitude(a, b, n);
+  return CompareValue("dot of", n, *result, ScalarKernels()->dot(a, b, n),
+                      static_cast<double>(n) * kRounding * magnitude, magnitude);
+}
+
+std::string CompareAxpy(const Kernels& fast, float a, const float* x, float* y, int64_t n) {
+  const std::vector<float> before(y, y + n);
+  std::vector<float> expected = before;
+  fast.axpy(a, x, y, n);
+  ScalarKernels()->axpy(a, x, expected.data(), n);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const double magnitude = std::fabs(double{a} * x[i]) + std::fabs(double{before[at]});
+    std::string wrong =
+        CompareValue("axpy", i, y[i], expected[at], 2 * kRounding * magnitude, magnitude);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+std::string CompareTrunkRows(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
+                             int64_t row_end, const float* x, int64_t x_stride, int64_t batch,
+                             float* y, int64_t y_stride, float* scratch) {
+  fast.trunk_rows(w, row_begin, row_end, x, x_stride, batch, y, y_stride, scratch);
+  std::vector<float> expected(static_cast<size_t>(batch * y_stride));
+  ScalarKernels()->trunk_rows(w, row_begin, row_end, x, x_stride, batch, expected.data(), y_stride,
+                              scratch);
+  const Rows rows = {"trunk row", row_begin, row_end, w.columns, x,
+                     x_stride,    batch,     y,       y_stride,  w.columns};
+  return rows.Compare(expected,
+                      [&](int64_t r, std::span<float> out) { DecodeTrunkRow(w, r, out); });
+}
+
+std::string CompareExpertRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
+                              int64_t row_end, const float* x, int64_t x_stride, int64_t batch,
+                              float* y, int64_t y_stride, float* scratch) {
+  fast.expert_rows(w, row_begin, row_end, x, x_stride, batch, y, y_stride, scratch);
+  std::vector<float> expected(static_cast<size_t>(batch * y_stride));
+  ScalarKernels()->expert_rows(w, row_begin, row_end, x, x_stride, batch, expected.data(), y_stride,
+                               scratch);
+  // A sum, its scale, and that the magnitude is of weights that were rounded when they were scaled.
+  const Rows rows = {"expert row", row_begin, row_end, w.columns, x,
+                     x_stride,     batch,     y,       y_stride,  w.columns + 3};
+  return rows.Compare(expected,
+                      [&](int64_t r, std::span<float> out) { DecodeExpertRow(w, r, out); });
+}
+
+std::string CompareDeltaStep(const Kernels& fast, const float* state, float* next,
+                             const float* decay, const float* k, const float* q, const float* v,
+                             float beta, int64_t keys, int64_t values, float* out, float* scratch) {
+  const std::vector<float> before(state, state + keys * values);  // next may be state
+  std::vector<float> expected(before.size()), expected_out(static_cast<size_t>(values));
+  fast.delta_step(state, next, decay, k, q, v, beta, keys, values, out, scratch);
+  ScalarKernels()->delta_step(before.data(), expected.data(), decay, k, q, v, beta, keys, values,
+                              expected_out.data(), scratch);
+  const Delta in = {before.data(), decay, k, q, v, beta, keys, values};
+  for (int64_t j = 0; j < values; ++j) {
+    const DeltaBounds bounds(in, j);
+    for (int64_t i = 0; i < keys; ++i) {
+      const int64_t at = i * values + j;
+      std::string wrong = CompareValue("state", at, next[at], expected[static_cast<size_t>(at)],
+                                       bounds.state[static_cast<size_t>(i)], bounds.magnitude);
+      if (!wrong.empty()) return wrong;
+    }
+    std::string wrong =
+        CompareValue("delta step's value", j, out[j], expected_out[static_cast<size_t>(j)],
+                     bounds.out, bounds.magnitude);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+const Kernels* CheckedKernels(const Kernels* fast) {
+  if (Checked<Avx2Kernels>::IsFor(fast)) return Checked<Avx2Kernels>::Table();
+  if (Checked<Avx512Kernels>::IsFor(fast)) return Checked<Avx512Kernels>::Table();
+  if (Checked<Avx512VbmiKernels>::IsFor(fast)) return Checked<Avx512VbmiKernels>::Table();
+  if (Checked<NeonKernels>::IsFor(fast)) return Checked<NeonKernels>::Table();
+  WASTE_CHECK(fast == ScalarKernels());
+  return fast;
+}
+
+}  // namespace waste

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table that runs scalar code beside each SIMD kernel and holds the two to the tolerance that
+// kernels.h gives: for builds with WASTE_CHECK_KERNELS, where KernelsFor hands it out, and for the
+// tests of the comparison itself. No other build has it. It allocates, and takes several times as
+// long. Any thread.
+
+#ifndef WASTE_CORE_KERNELS_KERNELS_CHECKED_H_
+#define WASTE_CORE_KERNELS_KERNELS_CHECKED_H_
+
+#include <string>
+
+#include "kernels/kernels.h"
+
+namespace waste {
+
+// Each runs the function of `fast`, leaves its result to the caller, and compares it with that of
+// the scalar table. Returns an empty text, or what differs: "dot: 3.5, scalar 3.25". Sums whose
+// terms overflow or are not numbers are not compared.
+std::string CompareDot(const Kernels& fast, const float* a, const float* b, int64_t n,
+                       float* result);
+std::string CompareAxpy(const Kernels& fast, float a, const float* x, float* y, int64_t n);
+std::string CompareTrunkRows(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
+                             int64_t row_end, const float* x, int64_t x_stride, int64_t batch,
+                             float* y, int64_t y_stride, float* scratch);
+std::string CompareExpertRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
+                              int64_t row_end, const float* x, int64_t x_stride, int64_t batch,
+                              float* y, int64_t y_stride, float* scratch);
+std::string CompareDeltaStep(const Kernels& fast, const float* state, float* next,
+                             const float* decay, const float* k, const float* q, const float* v,
+                             float beta, int64_t keys, int64_t values, float* out, float* scratch);
+
+// The table whose functions do so for the functions of `fast`, one of tables.h, and fail a check
+// with that text. Functions without a comparison above are as in `fast`; the scalar table is its
+// own.
+const Kernels* CheckedKernels(const Kernels* fast);
+
+}  // namespace waste
+
+#endif  // WASTE_CORE_KERNELS_KERNELS_CHECKED_H_

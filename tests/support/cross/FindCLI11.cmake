@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The host's headers of this library, for a build of another system (host_headers.cmake).
+waste_host_headers(CLI11 CLI11::CLI11 CLI)
