@@ -27,7 +27,7 @@ Result<OpenOptions> ToOpenOptions(const waste_open_options* given) {
   WASTE_TRY(CheckRange(o.io, WASTE_IO_BUFFERED, "io"));
   WASTE_TRY(CheckRange(o.lookahead, 2, "lookahead"));
   WASTE_TRY(CheckRange(o.arithmetic, WASTE_ARITHMETIC_EXACT, "arithmetic"));
-  WASTE_TRY(CheckRange(o.isa, WASTE_ISA_NEON, "isa"));
+  WASTE_TRY(CheckRange(o.isa, WASTE_ISA_AVX512_VBMI, "isa"));
   OpenOptions options;
   options.budget_bytes = o.budget_bytes;
   options.context = o.context;

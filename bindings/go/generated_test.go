@@ -51,6 +51,7 @@ func TestConstantsAreTheHeaders(t *testing.T) {
 		{"ISAAVX2", int(waste.ISAAVX2), cwaste.WASTE_ISA_AVX2},
 		{"ISAAVX512", int(waste.ISAAVX512), cwaste.WASTE_ISA_AVX512},
 		{"ISANEON", int(waste.ISANEON), cwaste.WASTE_ISA_NEON},
+		{"ISAAVX512VBMI", int(waste.ISAAVX512VBMI), cwaste.WASTE_ISA_AVX512_VBMI},
 	}
 	for _, pair := range pairs {
 		if pair.have != pair.want {

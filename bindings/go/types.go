@@ -73,11 +73,12 @@ type ISA int32
 
 // The instruction sets. Asking for one that the machine lacks gets ErrUnsupported.
 const (
-	ISABest   ISA = 0
-	ISAScalar ISA = 1
-	ISAAVX2   ISA = 2
-	ISAAVX512 ISA = 3
-	ISANEON   ISA = 4
+	ISABest       ISA = 0
+	ISAScalar     ISA = 1
+	ISAAVX2       ISA = 2
+	ISAAVX512     ISA = 3
+	ISANEON       ISA = 4
+	ISAAVX512VBMI ISA = 5 // AVX-512 with VBMI and VNNI
 )
 
 // Progress tells how far long work is, in tensors for converting and in bytes for all other.

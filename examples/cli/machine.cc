@@ -130,6 +130,8 @@ bool Has(const char* feature) {
   if (name == "avx512bw") return __builtin_cpu_supports("avx512bw") != 0;
   if (name == "avx512dq") return __builtin_cpu_supports("avx512dq") != 0;
   if (name == "avx512vl") return __builtin_cpu_supports("avx512vl") != 0;
+  if (name == "avx512vbmi") return __builtin_cpu_supports("avx512vbmi") != 0;
+  if (name == "avx512vnni") return __builtin_cpu_supports("avx512vnni") != 0;
   return false;
 #else
   return feature != nullptr;  // NEON is part of every 64-bit ARM
@@ -178,8 +180,8 @@ std::string ProcessorName() {
 std::vector<std::string> VectorFeatures(bool present) {
   std::vector<std::string> features;
 #if defined(__x86_64__)
-  const char* const known[] = {"f16c",     "fma",      "avx2",    "avx512f",
-                               "avx512bw", "avx512dq", "avx512vl"};
+  const char* const known[] = {"f16c",     "fma",      "avx2",       "avx512f",   "avx512bw",
+                               "avx512dq", "avx512vl", "avx512vbmi", "avx512vnni"};
 #else
   const char* const known[] = {"neon"};
 #endif
@@ -195,7 +197,9 @@ std::vector<std::string> InstructionSets() {
     return std::all_of(features.begin(), features.end(), Has);
   };
   const bool avx2 = has({"avx2", "fma", "f16c"});
-  if (avx2 && has({"avx512f", "avx512bw", "avx512dq", "avx512vl"})) sets.emplace_back("avx512");
+  const bool avx512 = avx2 && has({"avx512f", "avx512bw", "avx512dq", "avx512vl"});
+  if (avx512 && has({"avx512vbmi", "avx512vnni"})) sets.emplace_back("avx512vbmi");
+  if (avx512) sets.emplace_back("avx512");
   if (avx2) sets.emplace_back("avx2");
 #else
   sets.emplace_back("neon");

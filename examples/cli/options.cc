@@ -13,11 +13,10 @@ namespace {
 
 const std::map<std::string, int32_t> kIoNames = {
     {"auto", WASTE_IO_AUTO}, {"direct", WASTE_IO_DIRECT}, {"buffered", WASTE_IO_BUFFERED}};
-const std::map<std::string, int32_t> kIsaNames = {{"best", WASTE_ISA_BEST},
-                                                  {"scalar", WASTE_ISA_SCALAR},
-                                                  {"avx2", WASTE_ISA_AVX2},
-                                                  {"avx512", WASTE_ISA_AVX512},
-                                                  {"neon", WASTE_ISA_NEON}};
+const std::map<std::string, int32_t> kIsaNames = {
+    {"best", WASTE_ISA_BEST}, {"scalar", WASTE_ISA_SCALAR},
+    {"avx2", WASTE_ISA_AVX2}, {"avx512", WASTE_ISA_AVX512},
+    {"neon", WASTE_ISA_NEON}, {"avx512vbmi", WASTE_ISA_AVX512_VBMI}};
 
 std::string CheckBudget(const std::string& text) {
   if (text == "auto" || ParseSize(text)) return {};
@@ -40,9 +39,13 @@ void AddModelOptions(CLI::App& command, ModelOptions& options) {
              "Experts read at once (default: 2, 4 or 8, as measured at open)", 1, 32);
   AddFlag(command, "--no-lookahead", options.no_lookahead,
           "Do not read experts that the next layer is likely to need");
-  AddChoice(command, "--isa", options.isa, kIsaNames,
-            "Instruction set: best, scalar, avx2, avx512 or neon; `waste version` tells which of "
-            "them this machine has (default: best)");
+  AddChoice(
+      command, "--isa", options.isa, kIsaNames,
+      "Instruction set: best, scalar, avx2, avx512, avx512vbmi or neon; `waste version` tells "
+      "which of them this machine has (default: best)");
+  AddFlag(command, "--exact", options.exact,
+          "Compute in f32 over dequantised weights only, without the faster arithmetic that may be "
+          "off by 0.1 % for tokens that are being written");
 }
 
 void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {
@@ -78,6 +81,7 @@ waste_open_options OpenOptionsOf(const ModelOptions& options) {
   open.read_lanes = options.lanes;
   open.lookahead = options.no_lookahead ? 2 : 0;
   open.isa = options.isa;
+  open.arithmetic = options.exact ? WASTE_ARITHMETIC_EXACT : WASTE_ARITHMETIC_FAST;
   return open;
 }
 

@@ -25,6 +25,7 @@ struct ModelOptions {
   int32_t io = WASTE_IO_AUTO;
   int32_t lanes = 0;
   bool no_lookahead = false;
+  bool exact = false;
   int32_t isa = WASTE_ISA_BEST;
 };
 

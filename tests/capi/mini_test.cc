@@ -129,7 +129,8 @@ BOOST_AUTO_TEST_CASE(placement_changes_nothing) {
 BOOST_AUTO_TEST_CASE(every_instruction_set_gives_the_same_text, *boost::unit_test::label("slow")) {
   const Behaviour expected = BehaviourOf(Open(MiniModel()));
   int32_t ran = 0;
-  for (const int32_t isa : {WASTE_ISA_SCALAR, WASTE_ISA_AVX2, WASTE_ISA_AVX512, WASTE_ISA_NEON}) {
+  for (const int32_t isa : {WASTE_ISA_SCALAR, WASTE_ISA_AVX2, WASTE_ISA_AVX512,
+                            WASTE_ISA_AVX512_VBMI, WASTE_ISA_NEON}) {
     waste_open_options options = OpenOptions();
     options.isa = isa;
     waste_model* opened = nullptr;

@@ -104,5 +104,7 @@ namespace Waste
         Avx512 = 3,
         /// <summary>Arm64.</summary>
         Neon = 4,
+        /// <summary>x86-64 with AVX-512, VBMI and VNNI.</summary>
+        Avx512Vbmi = 5,
     }
 }

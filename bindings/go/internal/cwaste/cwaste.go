@@ -612,6 +612,7 @@ const WASTE_ISA_SCALAR int = 1
 const WASTE_ISA_AVX2 int = 2
 const WASTE_ISA_AVX512 int = 3
 const WASTE_ISA_NEON int = 4
+const WASTE_ISA_AVX512_VBMI int = 5
 type SwigcptrWaste_open_options uintptr
 
 func (p SwigcptrWaste_open_options) Swigcptr() uintptr {

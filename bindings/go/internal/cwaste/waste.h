@@ -84,7 +84,8 @@ typedef int32_t waste_status; /* 0 ok; < 0 one of the errors below; values are n
 #define WASTE_IO_DIRECT 1
 #define WASTE_IO_BUFFERED 2
 
-#define WASTE_ARITHMETIC_FAST 0  /* in this version the same as exact */
+#define WASTE_ARITHMETIC_FAST 0  /* products of a token that is being written may be off by 0.1 %, where
+                                    that is faster; a prompt is computed as in exact */
 #define WASTE_ARITHMETIC_EXACT 1 /* f32 over dequantised weights */
 
 #define WASTE_ISA_BEST 0
@@ -92,6 +93,7 @@ typedef int32_t waste_status; /* 0 ok; < 0 one of the errors below; values are n
 #define WASTE_ISA_AVX2 2
 #define WASTE_ISA_AVX512 3
 #define WASTE_ISA_NEON 4
+#define WASTE_ISA_AVX512_VBMI 5 /* AVX-512 with VBMI and VNNI, whose byte operations fast arithmetic uses */
 
 /* What went wrong, in the caller's memory. `message` is UTF-8, cut at a character, with a NUL. */
 typedef struct waste_error {
@@ -143,7 +145,9 @@ typedef struct waste_generation_options {
   int32_t reserved;         /* 0 */
 } waste_generation_options;
 
-/* All in bytes. floor = trunk + state + scratch + staging; budget = floor + cache. */
+/* All in bytes. floor = trunk + state + scratch + staging. What a budget has beyond the floor is the
+ * cache's, and up to a quarter of it scratch for longer steps of prefill, which read an expert once
+ * for more of the prompt. */
 typedef struct waste_memory_plan {
   uint32_t struct_size;
   int32_t fits;              /* 1 if the budget (asked for, or automatic) is at least floor */
@@ -151,7 +155,7 @@ typedef struct waste_memory_plan {
   int64_t recommended_bytes; /* floor and two working sets of experts */
   int64_t trunk_bytes;       /* shared weights and codebooks */
   int64_t state_bytes;       /* one session of the context asked for */
-  int64_t scratch_bytes;     /* activations of a step, logits */
+  int64_t scratch_bytes;     /* activations of a step of 256 positions */
   int64_t staging_bytes;     /* the experts one step of one layer needs, and those read ahead */
   int64_t cache_bytes;       /* experts kept beyond that */
   int64_t usable_bytes;      /* RAM this process may use (cgroup limits, reserved_bytes counted) */

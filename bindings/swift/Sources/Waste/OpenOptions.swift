@@ -66,6 +66,8 @@ public enum InstructionSet: Sendable, Hashable {
   case avx512
   /// Of arm64.
   case neon
+  /// Of x86-64: AVX-512 with VBMI and VNNI.
+  case avx512Vbmi
 
   var raw: RawISA {
     switch self {
@@ -74,6 +76,7 @@ public enum InstructionSet: Sendable, Hashable {
     case .avx2: .avx2
     case .avx512: .avx512
     case .neon: .neon
+    case .avx512Vbmi: .avx512Vbmi
     }
   }
 
@@ -84,6 +87,7 @@ public enum InstructionSet: Sendable, Hashable {
     case .avx2: self = .avx2
     case .avx512: self = .avx512
     case .neon: self = .neon
+    case .avx512Vbmi: self = .avx512Vbmi
     case nil: return nil
     }
   }

@@ -239,6 +239,7 @@ internal static class WasteNative {
   public const int WASTE_ISA_AVX2 = 2;
   public const int WASTE_ISA_AVX512 = 3;
   public const int WASTE_ISA_NEON = 4;
+  public const int WASTE_ISA_AVX512_VBMI = 5;
 }
 
 }

@@ -57,6 +57,7 @@ enum RawISA: Int32, Sendable, CaseIterable {
   case avx2 = 2
   case avx512 = 3
   case neon = 4
+  case avx512Vbmi = 5
 }
 
 enum RawConstant {

@@ -44,4 +44,5 @@ interface WasteNativeConstants {
   public final static int WASTE_ISA_AVX2 = 2;
   public final static int WASTE_ISA_AVX512 = 3;
   public final static int WASTE_ISA_NEON = 4;
+  public final static int WASTE_ISA_AVX512_VBMI = 5;
 }

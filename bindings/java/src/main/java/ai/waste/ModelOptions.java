@@ -38,7 +38,9 @@ public final class ModelOptions {
     /** x86-64 with AVX-512. */
     AVX512,
     /** Arm. */
-    NEON;
+    NEON,
+    /** x86-64 with AVX-512, VBMI and VNNI. */
+    AVX512_VBMI;
 
     static InstructionSet of(int code) {
       return code >= 0 && code < values().length ? values()[code] : BEST;

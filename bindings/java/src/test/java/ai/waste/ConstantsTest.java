@@ -32,7 +32,8 @@ class ConstantsTest {
           WasteNativeConstants.WASTE_ISA_SCALAR,
           WasteNativeConstants.WASTE_ISA_AVX2,
           WasteNativeConstants.WASTE_ISA_AVX512,
-          WasteNativeConstants.WASTE_ISA_NEON
+          WasteNativeConstants.WASTE_ISA_NEON,
+          WasteNativeConstants.WASTE_ISA_AVX512_VBMI
         },
         ordinals(ModelOptions.InstructionSet.values()));
   }
