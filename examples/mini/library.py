@@ -55,6 +55,7 @@ class Info(c.Structure):
     ]
 
 
+ARITHMETIC_FAST = 0
 ARITHMETIC_EXACT = 1
 ABI_VERSION = 0
 TEXT = (c.c_char_p, c.c_int64)
@@ -81,9 +82,9 @@ class LibraryError(Exception):
 
 
 class Container:
-    """A container, opened with a context of `context` tokens."""
+    """A container, opened with a context of `context` tokens, for exact or fast arithmetic."""
 
-    def __init__(self, library, folder, context=512):
+    def __init__(self, library, folder, context=512, exact=True):
         self.lib = c.CDLL(os.path.abspath(library))
         for name, (result, arguments) in SIGNATURES.items():
             function = getattr(self.lib, name)
@@ -92,7 +93,7 @@ class Container:
             raise LibraryError(f"{library} has another ABI")
         self.model, self.session = HANDLE(), HANDLE()
         options = OpenOptions(struct_size=c.sizeof(OpenOptions), context=context)
-        options.arithmetic = ARITHMETIC_EXACT
+        options.arithmetic = ARITHMETIC_EXACT if exact else ARITHMETIC_FAST
         path = os.fsencode(folder)
         self.call("waste_open", path, len(path), c.byref(options), c.byref(self.model))
         self.call("waste_session_create", self.model, None, c.byref(self.session))
@@ -132,6 +133,18 @@ class Container:
     def likeliest(self, ids, count):
         """The likeliest tokens after each of the last `count` of `ids`, from an empty session."""
         self.call("waste_session_reset", self.session)
+        return self.go_on(ids, count)
+
+    def likeliest_written(self, ids, count):
+        """The same with the tokens after the first answer given one by one, as they are written."""
+        self.call("waste_session_reset", self.session)
+        prompt = len(ids) - count + 1
+        found = self.go_on(ids[:prompt], 1)
+        for token in ids[prompt:]:
+            found += self.go_on([token], 1)
+        return found
+
+    def go_on(self, ids, count):
         tokens = (c.c_int32 * len(ids))(*ids)
         logits = (c.c_float * (count * self.vocab))()
         self.call("waste_eval", self.session, tokens, len(ids), logits, len(logits))

@@ -19,6 +19,7 @@
 #include "kernels/kernels.h"
 #include "kernels/split_input.h"
 #include "machine_limits.h"
+#include "model/delta_rule.h"
 #include "os/system.h"
 
 namespace waste {
@@ -72,6 +73,12 @@ void ReportFlops(benchmark::State& state, int64_t flops) {
   if (limits.fma_flops > 0)
     state.counters["share"] =
         benchmark::Counter(done / limits.fma_flops, benchmark::Counter::kIsRate);
+}
+
+// With several threads time is the wall's, so that rates are those of all of them.
+void SetThreads(benchmark::internal::Benchmark* bench, int32_t threads) {
+  bench->UseRealTime()->Threads(1);
+  if (threads > 1) bench->Threads(threads);
 }
 
 double MemoryLimit(const benchmark::State& state) {
@@ -222,6 +229,36 @@ void DeltaStep(benchmark::State& state, int64_t heads) {
   ReportBytes(state, 2 * heads * kDim * kDim * 4, heads > 32 ? MemoryLimit(state) : 0);
 }
 
+// The chunked form for a tile of 256 rows and 32 heads: time a row, of all heads.
+void DeltaChunk(benchmark::State& state) {
+  constexpr int64_t kDim = 128, kHeads = 32, kRows = 256;
+  AlignedBuffer states = *AlignedBuffer::AllocateZeroed(kHeads * kDim * kDim * 4);
+  AlignedBuffer scratch = *AlignedBuffer::Allocate(DeltaScratchBytes(kDim));
+  AlignedBuffer rows = RandomFloats(4 * kRows * kDim);
+  std::vector<float> decay(kRows * kDim, 0.9f), beta(kRows, 0.01f);
+  float* const at = rows.floats();
+  const DeltaRows in{.q = at,
+                     .k = at + kRows * kDim,
+                     .v = at + 2 * kRows * kDim,
+                     .decay = decay.data(),
+                     .stride = kDim,
+                     .beta = beta.data(),
+                     .beta_stride = 1,
+                     .count = kRows,
+                     .position = 0,
+                     .out = at + 3 * kRows * kDim};
+  for (auto _ : state)
+    for (int64_t head = 0; head < kHeads; ++head) {
+      float* const s = states.floats() + head * kDim * kDim;
+      DeltaChunked(*kernels, in, kDim, s, s, scratch.data());
+    }
+  // Three products of the state's size a row and head.
+  ReportFlops(state, 2 * 3 * kHeads * kRows * kDim * kDim);
+  state.counters["us/row"] =
+      benchmark::Counter(static_cast<double>(kRows * state.iterations()) / 1e6,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
 const char* CodecName(const ExpertCodec& codec) {
   if (codec.kind == IndexKind::kPacked6) return "packed6";
   return codec.stages == 2 ? "2" : codec.stages == 3 ? "3" : codec.stages == 4 ? "4" : "6";
@@ -235,7 +272,7 @@ void RegisterTrunk(int32_t threads) {
           std::string("trunk/") + TrunkFormatName(format) + "/batch:" + std::to_string(batch);
       auto* bench = benchmark::RegisterBenchmark(
           name.c_str(), [=](benchmark::State& s) { TrunkRows(s, format, 4096, kHidden, batch); });
-      if (batch == 1 && threads > 1) bench->Threads(1)->Threads(threads);
+      if (batch == 1) SetThreads(bench, threads);
     }
 }
 
@@ -246,7 +283,7 @@ void RegisterSplit(int32_t threads) {
           std::string("split/") + TrunkFormatName(format) + "/batch:" + std::to_string(batch);
       auto* bench = benchmark::RegisterBenchmark(
           name.c_str(), [=](benchmark::State& s) { SplitRows(s, format, 4096, kHidden, batch); });
-      if (batch == 1 && threads > 1) bench->Threads(1)->Threads(threads);
+      if (batch == 1) SetThreads(bench, threads);
     }
 }
 
@@ -261,7 +298,7 @@ void RegisterExperts(int32_t threads) {
     auto* bench = benchmark::RegisterBenchmark(
         ("table_rows/" + name).c_str(),
         [=](benchmark::State& s) { TableRows(s, codec, kInner, kHidden); });
-    if (threads > 1) bench->Threads(1)->Threads(threads);
+    SetThreads(bench, threads);
     benchmark::RegisterBenchmark(("table_rows_down/" + name).c_str(), [=](benchmark::State& s) {
       TableRows(s, codec, kHidden, kInner);
     });
@@ -275,7 +312,7 @@ void RegisterExperts(int32_t threads) {
           std::string("expert/") + CodecName(codec) + "/batch:" + std::to_string(batch);
       auto* bench = benchmark::RegisterBenchmark(
           name.c_str(), [=](benchmark::State& s) { ExpertRows(s, codec, kInner, kHidden, batch); });
-      if (batch == 1 && threads > 1) bench->Threads(1)->Threads(threads);
+      if (batch == 1) SetThreads(bench, threads);
     }
 }
 
@@ -283,14 +320,20 @@ void RegisterDelta() {
   for (const int64_t heads : {32, 2048})
     benchmark::RegisterBenchmark(("delta_step/heads:" + std::to_string(heads)).c_str(),
                                  [=](benchmark::State& s) { DeltaStep(s, heads); });
+  benchmark::RegisterBenchmark("delta_chunked", DeltaChunk);
 }
 
-void PrintLimits() {
-  std::printf(
-      "limits of one thread (isa %s): memory %.1f GB/s (all threads %.1f), f32 %.1f GFLOP/s, "
-      "bf16 %.1f GFLOP/s, look-ups %.2f G/s\n",
-      IsaName(kernels->isa), limits.memory_bytes_s / 1e9, limits.memory_all_bytes_s / 1e9,
-      limits.fma_flops / 1e9, limits.bf16_flops / 1e9, limits.lookups_s / 1e9);
+// Into the context of the results, where a script finds them.
+void TellLimits() {
+  const auto tell = [](const char* name, double value) {
+    benchmark::AddCustomContext(name, std::to_string(value / 1e9));
+  };
+  benchmark::AddCustomContext("isa", IsaName(kernels->isa));
+  tell("memory_gb_s", limits.memory_bytes_s);
+  tell("memory_all_gb_s", limits.memory_all_bytes_s);
+  tell("fma_gflops", limits.fma_flops);
+  tell("bf16_gflops", limits.bf16_flops);
+  tell("lookups_g_s", limits.lookups_s);
 }
 
 Isa IsaNamed(const std::string& name) {
@@ -311,7 +354,7 @@ int Main(int argc, char** argv) {
   kernels = *table;
   const int32_t threads = GrantedCores();
   limits = MeasureLimits(threads);
-  PrintLimits();
+  TellLimits();
   RegisterTrunk(threads);
   RegisterSplit(threads);
   RegisterExperts(threads);
