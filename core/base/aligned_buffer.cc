@@ -66,10 +66,15 @@ Result<AlignedBuffer> AlignedBuffer::AllocateZeroed(int64_t size) {
   const int64_t mapped = RoundUp(size > 0 ? size : 1, kAlignment);
   uint8_t* const bytes = Map(mapped);
   if (bytes == nullptr) return NoMemory(size);
-  if (mapped >= kHugeFrom) AskForHugePages(bytes, mapped);
   return AlignedBuffer(std::unique_ptr<uint8_t, Unmap>(bytes, Unmap{mapped}), size);
 }
 
 Result<AlignedBuffer> AlignedBuffer::Allocate(int64_t size) { return AllocateZeroed(size); }
+
+Result<AlignedBuffer> AlignedBuffer::AllocateHuge(int64_t size) {
+  WASTE_ASSIGN(AlignedBuffer buffer, AllocateZeroed(size));
+  if (size >= kHugeFrom) AskForHugePages(buffer.data(), size);
+  return buffer;
+}
 
 }  // namespace waste

@@ -50,11 +50,12 @@ void AddPrefillSteps(const PreparedContainer& prepared, const OpenOptions& optio
                      ModelSizes& sizes) {
   int64_t rows = Forward::kLeastRows;
   for (PrefillStep& step : sizes.prefill_steps) {
-    if (rows > Forward::kMostRows || rows / 2 >= prepared.context) break;
+    const bool is_least = rows == Forward::kLeastRows;
+    if (rows > Forward::kMostRows || (!is_least && rows / 2 >= prepared.context)) break;
     const int64_t bytes = Forward::ScratchBytes(
         prepared.config, prepared.container->manifest().codec, *prepared.kernels, prepared.threads,
         {.max_rows = rows, .fast = !options.exact});
-    if (rows == Forward::kLeastRows) sizes.scratch_bytes = bytes;
+    if (is_least) sizes.scratch_bytes = bytes;
     step = {rows, bytes - sizes.scratch_bytes};
     rows *= 2;
   }

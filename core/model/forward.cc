@@ -177,7 +177,7 @@ Result<std::unique_ptr<Forward>> Forward::Create(const ModelConfig& config, cons
                                                  ThreadPool& pool, ExpertSource& experts,
                                                  const ForwardOptions& options) {
   const ExpertCodec& codec = container.manifest().codec;
-  WASTE_ASSIGN(AlignedBuffer memory, AlignedBuffer::Allocate(ScratchBytes(
+  WASTE_ASSIGN(AlignedBuffer memory, AlignedBuffer::AllocateHuge(ScratchBytes(
                                          config, codec, kernels, pool.threads(), options)));
   auto impl = std::make_unique<Impl>(config, weights, container, kernels, pool, experts,
                                      ForwardPlan(codec, kernels, pool.threads(), options),

@@ -13,9 +13,7 @@
 // drive. One step at a time, on the step's threads.
 //
 // Lookahead: while experts are read, the source is told what comes next, and may read it when
-// nothing else is to be read. In a batch of rows that is the next group of this layer's experts,
-// which is known, and for so many rows that they want most experts, some of the next layer's; for a
-// single row the next layer's router, on this layer's input, guesses.
+// nothing else is to be read (Moe::LookAhead).
 
 #ifndef WASTE_CORE_MODEL_MOE_H_
 #define WASTE_CORE_MODEL_MOE_H_

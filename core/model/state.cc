@@ -75,7 +75,7 @@ Result<std::unique_ptr<SessionState>> SessionState::Create(const ModelConfig& co
     return Failure(Code::kArgument, "a session of ", context, " tokens; 1 to ", INT32_MAX,
                    " are possible");
   std::unique_ptr<SessionState> state(new SessionState(config, context));
-  WASTE_ASSIGN(state->memory_, AlignedBuffer::AllocateZeroed(Bytes(config, context)));
+  WASTE_ASSIGN(state->memory_, AlignedBuffer::AllocateHuge(Bytes(config, context)));
   const Totals totals = CountFloats(config, context);
   float* snapshots = state->memory_.floats() + 2 * totals.recurrent + totals.latent;
   for (Snapshot& snapshot : state->snapshots_) {

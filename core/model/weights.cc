@@ -191,7 +191,7 @@ Result<std::unique_ptr<Weights>> Weights::Load(const Container& container,
   progress.SetTotal(counter.file_bytes());
 
   std::unique_ptr<Weights> weights(new Weights);
-  WASTE_ASSIGN(weights->memory_, AlignedBuffer::Allocate(TotalBytes(counter)));
+  WASTE_ASSIGN(weights->memory_, AlignedBuffer::AllocateHuge(TotalBytes(counter)));
   TrunkLoader loader(container, weights->memory_.data(), counter.staging_bytes(), progress);
   LoadAll(loader, config, *weights);
   loader.ReadMatrices(pool);

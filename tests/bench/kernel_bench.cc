@@ -33,7 +33,7 @@ const Kernels* kernels = nullptr;
 MachineLimits limits;
 
 AlignedBuffer RandomBytes(int64_t bytes) {
-  AlignedBuffer buffer = *AlignedBuffer::Allocate(bytes);
+  AlignedBuffer buffer = *AlignedBuffer::AllocateHuge(bytes);
   std::mt19937_64 random(7);
   for (int64_t i = 0; i + 8 <= bytes; i += 8) {
     const uint64_t word = random();
@@ -43,7 +43,7 @@ AlignedBuffer RandomBytes(int64_t bytes) {
 }
 
 AlignedBuffer RandomFloats(int64_t count) {
-  AlignedBuffer buffer = *AlignedBuffer::Allocate(count * 4);
+  AlignedBuffer buffer = *AlignedBuffer::AllocateHuge(count * 4);
   std::mt19937 random(9);
   std::normal_distribution<float> normal;
   for (int64_t i = 0; i < count; ++i) buffer.floats()[i] = normal(random);
@@ -52,7 +52,7 @@ AlignedBuffer RandomFloats(int64_t count) {
 
 // f16 1/1024 everywhere.
 AlignedBuffer Scales(int64_t count) {
-  AlignedBuffer buffer = *AlignedBuffer::Allocate(count * 2);
+  AlignedBuffer buffer = *AlignedBuffer::AllocateHuge(count * 2);
   for (int64_t i = 0; i < count; ++i) {
     buffer.data()[2 * i] = 0;
     buffer.data()[2 * i + 1] = 0x14;
@@ -96,7 +96,7 @@ void TrunkRows(benchmark::State& state, TrunkFormat format, int64_t rows, int64_
   const AlignedBuffer scales = Scales(count * rows * TrunkRowGroups(columns));
   const AlignedBuffer x = RandomFloats(batch * columns);
   AlignedBuffer y = RandomFloats(batch * rows);
-  AlignedBuffer scratch = *AlignedBuffer::Allocate(1 << 20);
+  AlignedBuffer scratch = *AlignedBuffer::AllocateHuge(1 << 20);
   int64_t turn = 0;
   for (auto _ : state) {
     const TrunkMatrix w{format, rows, columns, payload.data() + turn * rows * row_bytes,
@@ -121,7 +121,7 @@ void SplitRows(benchmark::State& state, TrunkFormat format, int64_t rows, int64_
   const AlignedBuffer payload = RandomBytes(count * rows * row_bytes);
   const AlignedBuffer scales = Scales(count * rows * TrunkRowGroups(columns));
   const AlignedBuffer x = RandomFloats(batch * columns);
-  AlignedBuffer split = *AlignedBuffer::Allocate(batch * SplitBytes(columns));
+  AlignedBuffer split = *AlignedBuffer::AllocateHuge(batch * SplitBytes(columns));
   for (int64_t b = 0; b < batch; ++b)
     kernels->split_input(x.floats() + b * columns, columns, split.data() + b * SplitBytes(columns));
   AlignedBuffer y = RandomFloats(batch * rows);
@@ -169,7 +169,7 @@ void ExpertRows(benchmark::State& state, const ExpertCodec& codec, int64_t rows,
   const ExpertData data(codec, rows, columns, count);
   const AlignedBuffer x = RandomFloats(batch * columns);
   AlignedBuffer y = RandomFloats(batch * rows);
-  AlignedBuffer scratch = *AlignedBuffer::Allocate(1 << 20);
+  AlignedBuffer scratch = *AlignedBuffer::AllocateHuge(1 << 20);
   int64_t turn = 0;
   for (auto _ : state) {
     kernels->expert_rows(data.Matrix(turn), 0, rows, x.floats(), columns, batch, y.floats(), rows,
@@ -189,8 +189,8 @@ void TableRows(benchmark::State& state, const ExpertCodec& codec, int64_t rows, 
   const ExpertData data(codec, rows, columns, count);
   const AlignedBuffer x = RandomFloats(columns);
   AlignedBuffer y = RandomFloats(rows);
-  AlignedBuffer scratch = *AlignedBuffer::Allocate(kTableScratch * 4);
-  AlignedBuffer tables = *AlignedBuffer::Allocate(TableBytes(codec, columns));
+  AlignedBuffer scratch = *AlignedBuffer::AllocateHuge(kTableScratch * 4);
+  AlignedBuffer tables = *AlignedBuffer::AllocateHuge(TableBytes(codec, columns));
   kernels->build_tables(data.Matrix(0), x.floats(), 0, TableGroups(codec, columns), tables.data(),
                         scratch.floats());
   int64_t turn = 0;
@@ -205,8 +205,8 @@ void BuildTables(benchmark::State& state, const ExpertCodec& codec, int64_t colu
   if (kernels->build_tables == nullptr) return state.SkipWithError("this ISA has no tables");
   const ExpertData data(codec, 64, columns, 1);
   const AlignedBuffer x = RandomFloats(columns);
-  AlignedBuffer scratch = *AlignedBuffer::Allocate(kTableScratch * 4);
-  AlignedBuffer tables = *AlignedBuffer::Allocate(TableBytes(codec, columns));
+  AlignedBuffer scratch = *AlignedBuffer::AllocateHuge(kTableScratch * 4);
+  AlignedBuffer tables = *AlignedBuffer::AllocateHuge(TableBytes(codec, columns));
   for (auto _ : state)
     kernels->build_tables(data.Matrix(0), x.floats(), 0, TableGroups(codec, columns), tables.data(),
                           scratch.floats());
@@ -216,7 +216,7 @@ void BuildTables(benchmark::State& state, const ExpertCodec& codec, int64_t colu
 // One head of 128 after the other, `heads` of them: 32 stay in cache, thousands do not.
 void DeltaStep(benchmark::State& state, int64_t heads) {
   constexpr int64_t kDim = 128;
-  AlignedBuffer states = *AlignedBuffer::AllocateZeroed(heads * kDim * kDim * 4);
+  AlignedBuffer states = *AlignedBuffer::AllocateHuge(heads * kDim * kDim * 4);
   const AlignedBuffer in = RandomFloats(4 * kDim);
   const std::vector<float> decay(kDim, 0.9f);
   float out[kDim], scratch[kDim];
@@ -233,7 +233,7 @@ void DeltaStep(benchmark::State& state, int64_t heads) {
 void DeltaChunk(benchmark::State& state) {
   constexpr int64_t kDim = 128, kHeads = 32, kRows = 256;
   AlignedBuffer states = *AlignedBuffer::AllocateZeroed(kHeads * kDim * kDim * 4);
-  AlignedBuffer scratch = *AlignedBuffer::Allocate(DeltaScratchBytes(kDim));
+  AlignedBuffer scratch = *AlignedBuffer::AllocateHuge(DeltaScratchBytes(kDim));
   AlignedBuffer rows = RandomFloats(4 * kRows * kDim);
   std::vector<float> decay(kRows * kDim, 0.9f), beta(kRows, 0.01f);
   float* const at = rows.floats();

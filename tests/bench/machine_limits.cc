@@ -152,7 +152,7 @@ MachineLimits MeasureLimits(int32_t threads) {
   MachineLimits limits;
   std::vector<AlignedBuffer> shares;
   for (int32_t thread = 0; thread < threads; ++thread) {
-    shares.push_back(*AlignedBuffer::Allocate(kMemoryBytes));
+    shares.push_back(*AlignedBuffer::AllocateHuge(kMemoryBytes));
     std::fill_n(shares.back().data(), kMemoryBytes, uint8_t{1});
   }
   limits.memory_bytes_s = MemoryRate(1, shares);

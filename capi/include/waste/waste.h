@@ -84,8 +84,8 @@ typedef int32_t waste_status; /* 0 ok; < 0 one of the errors below; values are n
 #define WASTE_IO_DIRECT 1
 #define WASTE_IO_BUFFERED 2
 
-#define WASTE_ARITHMETIC_FAST 0  /* products of a token that is being written may be off by 0.1 %, where
-                                    that is faster; a prompt is computed as in exact */
+#define WASTE_ARITHMETIC_FAST 0  /* products of a token that is being written may be off by 0.1 %,
+                                    where that is faster; a prompt is computed as in exact */
 #define WASTE_ARITHMETIC_EXACT 1 /* f32 over dequantised weights */
 
 #define WASTE_ISA_BEST 0
@@ -93,7 +93,7 @@ typedef int32_t waste_status; /* 0 ok; < 0 one of the errors below; values are n
 #define WASTE_ISA_AVX2 2
 #define WASTE_ISA_AVX512 3
 #define WASTE_ISA_NEON 4
-#define WASTE_ISA_AVX512_VBMI 5 /* AVX-512 with VBMI and VNNI, whose byte operations fast arithmetic uses */
+#define WASTE_ISA_AVX512_VBMI 5 /* AVX-512 with VBMI and VNNI: what fast arithmetic uses */
 
 /* What went wrong, in the caller's memory. `message` is UTF-8, cut at a character, with a NUL. */
 typedef struct waste_error {
@@ -145,9 +145,9 @@ typedef struct waste_generation_options {
   int32_t reserved;         /* 0 */
 } waste_generation_options;
 
-/* All in bytes. floor = trunk + state + scratch + staging. What a budget has beyond the floor is the
- * cache's, and up to a quarter of it scratch for longer steps of prefill, which read an expert once
- * for more of the prompt. */
+/* All in bytes. floor = trunk + state + scratch + staging. What a budget has beyond the floor is
+ * the cache's, and up to a quarter of it scratch for longer steps of prefill, which read an expert
+ * once for more of the prompt. */
 typedef struct waste_memory_plan {
   uint32_t struct_size;
   int32_t fits;              /* 1 if the budget (asked for, or automatic) is at least floor */
