@@ -40,8 +40,8 @@ WASTE_OP __mmask16 FirstLanes(int64_t n) {
 }
 
 // The largest magnitude among `count` <= 128 floats. Compared as integers, whose order is that of
-// magnitudes, with infinity above all numbers and a NaN above infinity: maximum of floats would drop
-// a NaN.
+// magnitudes, with infinity above all numbers and a NaN above infinity: maximum of floats would
+// drop a NaN.
 WASTE_OP float LargestOf(const float* x, int64_t count) {
   const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
   __m512i largest = _mm512_setzero_si512();

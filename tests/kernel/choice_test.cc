@@ -32,8 +32,7 @@ void RequireRefusal(Isa isa, const std::string& name) {
   BOOST_REQUIRE(!kernels.ok());
   BOOST_TEST((kernels.status().code() == Code::kUnsupported));
   BOOST_TEST(kernels.status().message().find(name) != std::string::npos);
-  for (const Isa other :
-       {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vbmi, Isa::kNeon}) {
+  for (const Isa other : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vbmi, Isa::kNeon}) {
     const bool is_named = HasWord(kernels.status().message(), IsaName(other));
     if (other != isa) BOOST_TEST(is_named == KernelsFor(other).ok(), IsaName(other));
   }

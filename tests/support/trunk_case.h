@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Trunk matrices of every format from random bytes, for tests of kernels: any bytes are quantised
-// weights, so nothing need be encoded. Scales are of all sizes, subnormal ones included; F16 and F32
-// payloads are finite values. Plain data that points into itself; one thread.
+// weights, so nothing need be encoded. Scales are of all sizes, subnormal ones included; F16 and
+// F32 payloads are finite values. Plain data that points into itself; one thread.
 
 #ifndef WASTE_TESTS_SUPPORT_TRUNK_CASE_H_
 #define WASTE_TESTS_SUPPORT_TRUNK_CASE_H_
@@ -16,7 +16,7 @@
 namespace waste {
 
 inline constexpr int64_t kTrunkColumns[] = {1,   7,   8,   9,   15,  16,  17,  31,   127, 128,
-                                     129, 200, 256, 300, 511, 512, 513, 1029, 1152};
+                                            129, 200, 256, 300, 511, 512, 513, 1029, 1152};
 
 struct RandomTrunk {
   RandomTrunk(TrunkFormat format, int64_t rows, int64_t columns) {
