@@ -135,7 +135,7 @@ struct GroupProducts {
       magnitude += std::fabs(double{x[i]} * entry[i]);
     }
     products.push_back(sum);
-    if (!(magnitude <= most)) most = magnitude;  // a NaN stays
+    if (magnitude > most || magnitude != magnitude) most = magnitude;  // a NaN stays
   }
 };
 
