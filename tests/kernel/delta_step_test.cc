@@ -83,12 +83,12 @@ WASTE_KERNEL_CASE(each_of_many_steps_follows_the_formula) {
         const Step in = RandomStep(100 * t, keys, values);
         const ExactStep exact(in, state);
         Run(kernels, in, state.data(), out.data());
-        for (int64_t i = 0; i < keys * values; ++i) {
-          BOOST_TEST_REQUIRE(std::fabs(state[i] - exact.state[i]) <= exact.state_bound[i]);
-        }
-        for (int64_t j = 0; j < values; ++j) {
-          BOOST_TEST_REQUIRE(std::fabs(out[j] - exact.out[j]) <= exact.out_bound[j]);
-        }
+        int64_t wrong = 0;  // an assertion takes longer than a value
+        for (int64_t i = 0; i < keys * values; ++i)
+          wrong += std::fabs(state[i] - exact.state[i]) <= exact.state_bound[i] ? 0 : 1;
+        for (int64_t j = 0; j < values; ++j)
+          wrong += std::fabs(out[j] - exact.out[j]) <= exact.out_bound[j] ? 0 : 1;
+        BOOST_TEST_REQUIRE(wrong == 0, keys << " keys, " << values << " values, step " << t);
       }
     }
   }

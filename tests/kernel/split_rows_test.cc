@@ -14,14 +14,9 @@ namespace waste {
 namespace {
 
 // Split inputs are for some ISAs only.
-#if defined(__aarch64__)
-#define WASTE_SPLIT_CASE_OF_MACHINE(name)
-#else
-#define WASTE_SPLIT_CASE_OF_MACHINE(name) WASTE_KERNEL_CASE_ON(name, _on_avx512vbmi, kAvx512Vbmi)
-#endif
-#define WASTE_SPLIT_CASE(name)                               \
-  [[maybe_unused]] static void name(const Kernels& kernels); \
-  WASTE_SPLIT_CASE_OF_MACHINE(name)                          \
+#define WASTE_SPLIT_CASE(name)                            \
+  static void name(const Kernels& kernels);               \
+  WASTE_KERNEL_CASE_ON(name, _on_avx512vbmi, kAvx512Vbmi) \
   static void name(const Kernels& kernels)
 
 constexpr TrunkFormat kFormats[] = {TrunkFormat::kQ8G, TrunkFormat::kQ4G};
