@@ -62,7 +62,7 @@ inline TableHeader MakeTableHeader(const ExpertCodec& codec, const float* widest
   for (int64_t s = 0; s < codec.stages; s += together) {
     float width = 0.0f;
     for (int64_t i = 0; i < together; ++i) width += widest[s + i];
-    if (!(width <= sum)) sum = width;  // a NaN stays
+    if (width > sum || width != width) sum = width;  // a NaN stays
   }
   const float delta = sum / static_cast<float>((255 - together) * TableBase(codec.stages));
   constexpr float kSmallest = 1e-37f;  // below it 1 / delta may be infinite, and nothing is lost

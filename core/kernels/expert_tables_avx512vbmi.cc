@@ -454,7 +454,7 @@ WASTE_SIMD void BuildGroup(const ExpertMatrix& w, const float* x, int64_t g, flo
                        entries, products + book * entries);
       offset += spans[book].low;
       const float width = spans[book].high - spans[book].low;
-      if (!(width <= widest[s])) widest[s] = width;  // a NaN stays
+      if (width > widest[s] || width != width) widest[s] = width;  // a NaN stays
     }
   const TableHeader header = MakeTableHeader(w.codec, widest, offset);
   __builtin_memcpy(table, &header, sizeof header);

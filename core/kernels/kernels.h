@@ -44,7 +44,7 @@ struct Kernels {
                        int64_t c_stride);
 
   // y[i] = f(x[i]), i below n; y may be x. Relative error at most 1e-6 (tanh and softplus where the
-  // result is not below 1e-30). e^x is taken as e^-87 below -87 and as e^88 above 88.
+  // result is not below 1e-30). e^x is taken as e^-87 below -87 and as e^88 above 88; a NaN stays.
   void (*exp)(const float* x, int64_t n, float* y);
   void (*sigmoid)(const float* x, int64_t n, float* y);   // 1 / (1 + e^-x)
   void (*softplus)(const float* x, int64_t n, float* y);  // log(1 + e^x)

@@ -2,28 +2,16 @@
 
 #include "kernels/kernels_checked.h"
 
-#include <cfloat>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "base/check.h"
+#include "kernels/comparison.h"
 #include "kernels/tables.h"
 
 namespace waste {
 namespace {
-
-constexpr double kRounding = 0x1p-24;    // the largest relative error of one rounding
-constexpr double kUnderflow = 0x1p-140;  // what sums of the smallest numbers may lose
-
-// Both sides are as far as `bound` from the exact value, whose terms have this `magnitude`.
-std::string CompareValue(const char* what, int64_t index, float fast, float scalar, double bound,
-                         double magnitude) {
-  if (!(magnitude <= double{FLT_MAX})) return {};
-  if (std::fabs(double{fast} - scalar) <= 2 * bound + kUnderflow) return {};
-  return std::string(what) + " " + std::to_string(index) + ": " + std::to_string(fast) +
-         ", scalar " + std::to_string(scalar) + ", more than " + std::to_string(2 * bound) +
-         " apart";
-}
 
 double Magnitude(const float* a, const float* b, int64_t n) {
   double sum = 0;
@@ -93,6 +81,12 @@ struct DeltaBounds {
   }
 };
 
+const char* NameOf(ElementwiseKernel Kernels::*function) {
+  if (function == &Kernels::exp) return "exp";
+  if (function == &Kernels::sigmoid) return "sigmoid";
+  return function == &Kernels::softplus ? "softplus" : "tanh";
+}
+
 void Require(Isa isa, const std::string& wrong) {
   if (wrong.empty()) return;
   FailCheck((IsaName(isa) + std::string(" kernel, ") + wrong).c_str(), __FILE__, __LINE__);
@@ -109,17 +103,44 @@ struct Checked {
   static void Axpy(float a, const float* x, float* y, int64_t n) {
     Require(kFast()->isa, CompareAxpy(*kFast(), a, x, y, n));
   }
+  static void MultiplyAdd(const float* a, int64_t a_row, int64_t a_step, const float* b,
+                          int64_t b_stride, int64_t m, int64_t k, int64_t n, float* c,
+                          int64_t c_stride) {
+    Require(kFast()->isa,
+            CompareMultiplyAdd(*kFast(), a, a_row, a_step, b, b_stride, m, k, n, c, c_stride));
+  }
+  template <ElementwiseKernel Kernels::*kFunction>
+  static void Elementwise(const float* x, int64_t n, float* y) {
+    Require(kFast()->isa, CompareFunction(*kFast(), kFunction, x, n, y));
+  }
   static void TrunkRows(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                         int64_t x_stride, int64_t batch, float* y, int64_t y_stride,
                         float* scratch) {
     Require(kFast()->isa, CompareTrunkRows(*kFast(), w, row_begin, row_end, x, x_stride, batch, y,
                                            y_stride, scratch));
   }
+  static void SplitInput(const float* x, int64_t columns, uint8_t* out) {
+    Require(kFast()->isa, CompareSplitInput(*kFast(), x, columns, out));
+  }
+  static void SplitRows(const TrunkMatrix& w, int64_t row_begin, int64_t row_end,
+                        const uint8_t* inputs, int64_t batch, float* y, int64_t y_stride) {
+    Require(kFast()->isa,
+            CompareSplitRows(*kFast(), w, row_begin, row_end, inputs, batch, y, y_stride));
+  }
   static void ExpertRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                          int64_t x_stride, int64_t batch, float* y, int64_t y_stride,
                          float* scratch) {
     Require(kFast()->isa, CompareExpertRows(*kFast(), w, row_begin, row_end, x, x_stride, batch, y,
                                             y_stride, scratch));
+  }
+  static void BuildTables(const ExpertMatrix& w, const float* x, int64_t group_begin,
+                          int64_t group_end, uint8_t* tables, float* scratch) {
+    Require(kFast()->isa,
+            CompareBuildTables(*kFast(), w, x, group_begin, group_end, tables, scratch));
+  }
+  static void TableRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
+                        const uint8_t* tables, float* y) {
+    Require(kFast()->isa, CompareTableRows(*kFast(), w, row_begin, row_end, tables, y));
   }
   static void DeltaStep(const float* state, float* next, const float* decay, const float* k,
                         const float* q, const float* v, float beta, int64_t keys, int64_t values,
@@ -133,8 +154,17 @@ struct Checked {
       Kernels checked = *kFast();  // with its ISA
       checked.dot = Dot;
       checked.axpy = Axpy;
+      checked.multiply_add = MultiplyAdd;
+      checked.exp = Elementwise<&Kernels::exp>;
+      checked.sigmoid = Elementwise<&Kernels::sigmoid>;
+      checked.softplus = Elementwise<&Kernels::softplus>;
+      checked.tanh = Elementwise<&Kernels::tanh>;
       checked.trunk_rows = TrunkRows;
+      if (checked.split_input != nullptr) checked.split_input = SplitInput;
+      if (checked.split_rows != nullptr) checked.split_rows = SplitRows;
       checked.expert_rows = ExpertRows;
+      if (checked.build_tables != nullptr) checked.build_tables = BuildTables;
+      if (checked.table_rows != nullptr) checked.table_rows = TableRows;
       checked.delta_step = DeltaStep;
       return checked;
     }();
@@ -166,6 +196,47 @@ std::string CompareAxpy(const Kernels& fast, float a, const float* x, float* y, 
     const double magnitude = std::fabs(double{a} * x[i]) + std::fabs(double{before[at]});
     std::string wrong =
         CompareValue("axpy", i, y[i], expected[at], 2 * kRounding * magnitude, magnitude);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+std::string CompareMultiplyAdd(const Kernels& fast, const float* a, int64_t a_row, int64_t a_step,
+                               const float* b, int64_t b_stride, int64_t m, int64_t k, int64_t n,
+                               float* c, int64_t c_stride) {
+  std::vector<float> expected(static_cast<size_t>(m * n));
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) expected[static_cast<size_t>(i * n + j)] = c[i * c_stride + j];
+  const std::vector<float> before = expected;
+  fast.multiply_add(a, a_row, a_step, b, b_stride, m, k, n, c, c_stride);
+  ScalarKernels()->multiply_add(a, a_row, a_step, b, b_stride, m, k, n, expected.data(), n);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      const auto at = static_cast<size_t>(i * n + j);
+      double magnitude = std::fabs(double{before[at]});
+      for (int64_t t = 0; t < k; ++t)
+        magnitude += std::fabs(double{a[i * a_row + t * a_step]} * b[t * b_stride + j]);
+      std::string wrong =
+          CompareValue("product of row", i, c[i * c_stride + j], expected[at],
+                       static_cast<double>(k + 1) * kRounding * magnitude, magnitude);
+      if (!wrong.empty()) return wrong + " (column " + std::to_string(j) + ")";
+    }
+  }
+  return {};
+}
+
+std::string CompareFunction(const Kernels& fast, ElementwiseKernel Kernels::*function,
+                            const float* x, int64_t n, float* y) {
+  const std::vector<float> in(x, x + n);  // y may be x
+  std::vector<float> expected(in.size());
+  (fast.*function)(x, n, y);
+  (ScalarKernels()->*function)(in.data(), n, expected.data());
+  const bool may_vanish = function == &Kernels::softplus || function == &Kernels::tanh;
+  for (int64_t i = 0; i < n; ++i) {
+    const float scalar = expected[static_cast<size_t>(i)];
+    const double magnitude = std::fabs(double{scalar});
+    std::string wrong = CompareValue(NameOf(function), i, y[i], scalar,
+                                     1e-6 * magnitude + (may_vanish ? 1e-30 : 0.0), magnitude);
     if (!wrong.empty()) return wrong;
   }
   return {};

@@ -20,6 +20,12 @@ namespace waste {
 std::string CompareDot(const Kernels& fast, const float* a, const float* b, int64_t n,
                        float* result);
 std::string CompareAxpy(const Kernels& fast, float a, const float* x, float* y, int64_t n);
+std::string CompareMultiplyAdd(const Kernels& fast, const float* a, int64_t a_row, int64_t a_step,
+                               const float* b, int64_t b_stride, int64_t m, int64_t k, int64_t n,
+                               float* c, int64_t c_stride);
+using ElementwiseKernel = void (*)(const float* x, int64_t n, float* y);
+std::string CompareFunction(const Kernels& fast, ElementwiseKernel Kernels::*function,
+                            const float* x, int64_t n, float* y);
 std::string CompareTrunkRows(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
                              int64_t row_end, const float* x, int64_t x_stride, int64_t batch,
                              float* y, int64_t y_stride, float* scratch);
@@ -30,9 +36,22 @@ std::string CompareDeltaStep(const Kernels& fast, const float* state, float* nex
                              const float* decay, const float* k, const float* q, const float* v,
                              float beta, int64_t keys, int64_t values, float* out, float* scratch);
 
+// The same for those that the scalar table lacks. What fills a split input or tables is compared
+// with x in double by the layout, what reads them with the exact sum of what is in them: "scalar"
+// in the text is that. CompareSplitRows and CompareTableRows therefore do not see an error of what
+// filled them.
+std::string CompareSplitInput(const Kernels& fast, const float* x, int64_t columns, uint8_t* out);
+std::string CompareSplitRows(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
+                             int64_t row_end, const uint8_t* inputs, int64_t batch, float* y,
+                             int64_t y_stride);
+std::string CompareBuildTables(const Kernels& fast, const ExpertMatrix& w, const float* x,
+                               int64_t group_begin, int64_t group_end, uint8_t* tables,
+                               float* scratch);
+std::string CompareTableRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
+                             int64_t row_end, const uint8_t* tables, float* y);
+
 // The table whose functions do so for the functions of `fast`, one of tables.h, and fail a check
-// with that text. Functions without a comparison above are as in `fast`; the scalar table is its
-// own.
+// with that text. The scalar table is its own.
 const Kernels* CheckedKernels(const Kernels* fast);
 
 }  // namespace waste

@@ -29,17 +29,20 @@ void MultiplyAdd(const float* a, int64_t a_row, int64_t a_step, const float* b, 
       Axpy(a[i * a_row + t * a_step], b + t * b_stride, c + i * c_stride, n);
 }
 
+// Comparisons that no NaN passes, so that it stays.
+float BoundedExp(float x) { return std::exp(x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x); }
+
 void Exp(const float* x, int64_t n, float* y) {
-  for (int64_t i = 0; i < n; ++i) y[i] = std::exp(std::fmin(std::fmax(x[i], -87.0f), 88.0f));
+  for (int64_t i = 0; i < n; ++i) y[i] = BoundedExp(x[i]);
 }
 
 void Sigmoids(const float* x, int64_t n, float* y) {
-  for (int64_t i = 0; i < n; ++i) y[i] = 1.0f / (1.0f + std::exp(-x[i]));
+  for (int64_t i = 0; i < n; ++i) y[i] = 1.0f / (1.0f + BoundedExp(-x[i]));
 }
 
 // Above 20 the 1 is below f32's last place.
 void Softpluses(const float* x, int64_t n, float* y) {
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] > 20.0f ? x[i] : std::log1p(std::exp(x[i]));
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] > 20.0f ? x[i] : std::log1p(BoundedExp(x[i]));
 }
 
 void Tanhs(const float* x, int64_t n, float* y) {

@@ -21,7 +21,7 @@ const Kernels* NeonKernels();
 void AddTableKernels(Kernels& kernels);  // expert_tables_avx512vbmi.cc
 void AddSplitKernels(Kernels& kernels);  // trunk_split_avx512vbmi.cc
 
-// Parts of NeonKernels() in a file of their own.
+// Parts of NeonKernels() in files of their own: build_tables_neon.cc, table_rows_neon.cc.
 void BuildTablesNeon(const ExpertMatrix& w, const float* x, int64_t group_begin, int64_t group_end,
                      uint8_t* tables, float* scratch);
 void TableRowsNeon(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const uint8_t* tables,

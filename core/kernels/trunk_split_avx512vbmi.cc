@@ -39,13 +39,20 @@ WASTE_OP __mmask16 FirstLanes(int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
 }
 
-// The largest magnitude among `count` <= 128 floats.
+// The largest magnitude among `count` <= 128 floats. Compared as integers, whose order is that of
+// magnitudes, with infinity above all numbers and a NaN above infinity: maximum of floats would
+// drop a NaN.
 WASTE_OP float LargestOf(const float* x, int64_t count) {
-  __m512 largest = _mm512_setzero_ps();
-  for (int64_t i = 0; i < count; i += 16)
-    largest =
-        _mm512_max_ps(largest, _mm512_abs_ps(_mm512_maskz_loadu_ps(FirstLanes(count - i), x + i)));
-  return _mm512_reduce_max_ps(largest);
+  const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
+  __m512i largest = _mm512_setzero_si512();
+  for (int64_t i = 0; i < count; i += 16) {
+    const __m512i bits = _mm512_maskz_loadu_epi32(FirstLanes(count - i), x + i);
+    largest = _mm512_max_epi32(largest, _mm512_and_si512(bits, magnitude));
+  }
+  const int32_t most = _mm512_reduce_max_epi32(largest);
+  float value;
+  __builtin_memcpy(&value, &most, 4);
+  return value;
 }
 
 // 16 columns as integers, of which `count` are there.

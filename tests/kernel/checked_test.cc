@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "support/kernel_case.h"
+#include "kernels/expert_tables.h"
+#include "kernels/split_input.h"
+#include "support/expert_case.h"
 
 namespace waste {
 namespace {
@@ -32,8 +34,19 @@ struct Inputs {
   std::string Axpy(const Kernels& kernels) {
     return CompareAxpy(kernels, 0.7f, x.data(), y.data(), kColumns);
   }
+  std::string MultiplyAdd(const Kernels& kernels) {
+    std::vector<float> c = state;
+    return CompareMultiplyAdd(kernels, x.data(), 12, 1, y.data(), 10, 9, 12, 10, c.data(), 30);
+  }
+  std::string Function(const Kernels& kernels, ElementwiseKernel Kernels::*function) {
+    std::vector<float> in_place = x;
+    return CompareFunction(kernels, function, in_place.data(), kColumns, in_place.data());
+  }
+  TrunkMatrix Trunk(TrunkFormat format) const {
+    return {format, kRows, kColumns, payload.data(), scales.data()};
+  }
   std::string TrunkRows(const Kernels& kernels) {
-    const TrunkMatrix w = {TrunkFormat::kQ8G, kRows, kColumns, payload.data(), scales.data()};
+    const TrunkMatrix w = Trunk(TrunkFormat::kQ8G);
     std::vector<float> out(kRows), scratch(RowsScratch(kColumns));
     return CompareTrunkRows(kernels, w, 3, kRows, x.data(), kColumns, 1, out.data(), kRows,
                             scratch.data());
@@ -44,6 +57,30 @@ struct Inputs {
     std::vector<float> out(kRows), scratch(RowsScratch(kColumns));
     return CompareExpertRows(kernels, w, 0, kRows, x.data(), kColumns, 1, out.data(), kRows,
                              scratch.data());
+  }
+  // What fills, and what reads what the right kernels filled.
+  std::string SplitInput(const Kernels& kernels) {
+    std::vector<uint8_t> split(SplitBytes(kColumns));
+    return CompareSplitInput(kernels, x.data(), kColumns, split.data());
+  }
+  std::string SplitRows(const Kernels& kernels, const Kernels& right, TrunkFormat format) {
+    std::vector<uint8_t> split(SplitBytes(kColumns));
+    right.split_input(x.data(), kColumns, split.data());
+    std::vector<float> out(kRows);
+    return CompareSplitRows(kernels, Trunk(format), 3, kRows, split.data(), 1, out.data(), kRows);
+  }
+  std::string BuildTables(const Kernels& kernels, const RandomExpert& expert) {
+    std::vector<uint8_t> tables(TableBytes(expert.w.codec, kColumns));
+    std::vector<float> scratch(kTableScratch);
+    return CompareBuildTables(kernels, expert.w, x.data(), 0, TableGroups(expert.w.codec, kColumns),
+                              tables.data(), scratch.data());
+  }
+  std::string TableRows(const Kernels& kernels, const Kernels& right, const RandomExpert& expert) {
+    std::vector<uint8_t> tables(TableBytes(expert.w.codec, kColumns));
+    std::vector<float> out(kRows), scratch(kTableScratch);
+    right.build_tables(expert.w, x.data(), 0, TableGroups(expert.w.codec, kColumns), tables.data(),
+                       scratch.data());
+    return CompareTableRows(kernels, expert.w, 0, kRows, tables.data(), out.data());
   }
   std::string DeltaStep(const Kernels& kernels) {
     std::vector<float> out(kValues), scratch(kValues);
@@ -61,6 +98,20 @@ Kernels Broken() {
   broken.axpy = [](float a, const float* x, float* y, int64_t n) {
     right.axpy(a, x, y, n);
     y[n - 1] *= 1.001f;
+  };
+  broken.multiply_add = [](const float* a, int64_t a_row, int64_t a_step, const float* b,
+                           int64_t b_stride, int64_t m, int64_t k, int64_t n, float* c,
+                           int64_t c_stride) {
+    right.multiply_add(a, a_row, a_step, b, b_stride, m, k, n, c, c_stride);
+    c[(m - 1) * c_stride + n - 1] += 0.001f;
+  };
+  broken.exp = [](const float* x, int64_t n, float* y) {
+    right.exp(x, n, y);
+    y[n - 1] *= 1.001f;
+  };
+  broken.tanh = [](const float* x, int64_t n, float* y) {
+    right.tanh(x, n, y);
+    y[7] = -y[7];
   };
   broken.trunk_rows = [](const TrunkMatrix& w, int64_t begin, int64_t end, const float* x,
                          int64_t x_stride, int64_t batch, float* y, int64_t y_stride,
@@ -83,20 +134,66 @@ Kernels Broken() {
   return broken;
 }
 
+// Functions of `right` with one byte or element off.
+Kernels BrokenBytes(const Kernels& table) {
+  static Kernels right;
+  right = table;
+  Kernels broken = table;
+  if (right.split_input != nullptr) {
+    broken.split_input = [](const float* x, int64_t columns, uint8_t* out) {
+      right.split_input(x, columns, out);
+      out[kSplitNatural + kTrunkGroup + 9] += 2;  // a low byte of column 9
+    };
+    broken.split_rows = [](const TrunkMatrix& w, int64_t begin, int64_t end, const uint8_t* inputs,
+                           int64_t batch, float* y, int64_t y_stride) {
+      right.split_rows(w, begin, end, inputs, batch, y, y_stride);
+      y[69] *= 1.01f;
+    };
+  }
+  broken.build_tables = [](const ExpertMatrix& w, const float* x, int64_t begin, int64_t end,
+                           uint8_t* tables, float* scratch) {
+    right.build_tables(w, x, begin, end, tables, scratch);
+    uint8_t& low = tables[kTableHeaderBytes + 9];
+    low = static_cast<uint8_t>(low < 8 ? low + 2 : low - 2);
+  };
+  broken.table_rows = [](const ExpertMatrix& w, int64_t begin, int64_t end, const uint8_t* tables,
+                         float* y) {
+    right.table_rows(w, begin, end, tables, y);
+    y[69] *= 1.001f;
+  };
+  return broken;
+}
+
+constexpr ElementwiseKernel Kernels::*kFunctions[] = {&Kernels::exp, &Kernels::sigmoid,
+                                                      &Kernels::softplus, &Kernels::tanh};
+
 BOOST_AUTO_TEST_SUITE(checked)
 
 WASTE_KERNEL_CASE(nothing_is_said_about_right_kernels) {
   Inputs inputs;
   BOOST_TEST(inputs.Dot(kernels) == "");
   BOOST_TEST(inputs.Axpy(kernels) == "");
+  BOOST_TEST(inputs.MultiplyAdd(kernels) == "");
+  for (const auto function : kFunctions) BOOST_TEST(inputs.Function(kernels, function) == "");
   BOOST_TEST(inputs.TrunkRows(kernels) == "");
   BOOST_TEST(inputs.ExpertRows(kernels) == "");
   BOOST_TEST(inputs.DeltaStep(kernels) == "");
+  if (kernels.split_input != nullptr) {
+    BOOST_TEST(inputs.SplitInput(kernels) == "");
+    for (const TrunkFormat format : {TrunkFormat::kQ8G, TrunkFormat::kQ4G})
+      BOOST_TEST(inputs.SplitRows(kernels, kernels, format) == "");
+  }
+  if (kernels.build_tables == nullptr) return;
+  for (const ExpertCodec& codec : kExpertCodecs) {
+    const RandomExpert expert(codec, kRows, kColumns);
+    BOOST_TEST(inputs.BuildTables(kernels, expert) == "");
+    BOOST_TEST(inputs.TableRows(kernels, kernels, expert) == "");
+  }
 }
 
 void RequireToldElement(const std::string& wrong, const std::string& element) {
-  BOOST_TEST(wrong.starts_with(element), wrong);
-  BOOST_TEST(wrong.find("scalar") != std::string::npos, wrong);
+  BOOST_TEST(wrong.starts_with(element), element << " is not told by \"" << wrong << '"');
+  BOOST_TEST(wrong.find("scalar") != std::string::npos, element << " in \"" << wrong << '"');
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_element_is_told) {
@@ -104,9 +201,28 @@ BOOST_AUTO_TEST_CASE(a_wrong_element_is_told) {
   const Kernels broken = Broken();
   RequireToldElement(inputs.Dot(broken), "dot of 136:");
   RequireToldElement(inputs.Axpy(broken), "axpy 135:");
+  RequireToldElement(inputs.MultiplyAdd(broken), "product of row 8:");
+  RequireToldElement(inputs.Function(broken, &Kernels::exp), "exp 135:");
+  RequireToldElement(inputs.Function(broken, &Kernels::tanh), "tanh 7:");
   RequireToldElement(inputs.TrunkRows(broken), "trunk row 69:");
   RequireToldElement(inputs.ExpertRows(broken), "expert row 69:");
   RequireToldElement(inputs.DeltaStep(broken), "state 5:");
+}
+
+WASTE_KERNEL_CASE(a_wrong_byte_is_told) {
+  Inputs inputs;
+  const Kernels broken = BrokenBytes(kernels);
+  if (kernels.split_input != nullptr) {
+    RequireToldElement(inputs.SplitInput(broken), "split input, integer of column 9:");
+    for (const TrunkFormat format : {TrunkFormat::kQ8G, TrunkFormat::kQ4G})
+      RequireToldElement(inputs.SplitRows(broken, kernels, format), "split row 69:");
+  }
+  if (kernels.build_tables == nullptr) return;
+  for (const ExpertCodec& codec : kExpertCodecs) {
+    const RandomExpert expert(codec, kRows, kColumns);
+    RequireToldElement(inputs.BuildTables(broken, expert), "table entry 9:");
+    RequireToldElement(inputs.TableRows(broken, kernels, expert), "table row 69:");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_number_is_told_where_the_sum_is_one) {

@@ -70,7 +70,8 @@ WASTE_KERNEL_CASE(weights_are_decoded_to_the_bits_that_the_format_defines) {
       for (int64_t r = 0; r < rows; ++r) {
         const std::vector<float> row = Row(matrix.w, r);
         for (int64_t c = 0; c < columns; ++c) {
-          BOOST_TEST_REQUIRE(y[c * rows + r] == row[c], codec.stages << " stages, column " << c);
+          if (y[c * rows + r] == row[c]) continue;
+          BOOST_TEST_REQUIRE(false, codec.stages << " stages, column " << c);
         }
       }
     }
@@ -79,14 +80,15 @@ WASTE_KERNEL_CASE(weights_are_decoded_to_the_bits_that_the_format_defines) {
 
 WASTE_KERNEL_CASE(a_result_does_not_depend_on_the_batch_it_is_computed_in) {
   for (const ExpertCodec& codec : kExpertCodecs) {
-    for (const int64_t columns : {8, 136, 1048}) {
+    for (const int64_t columns : {8, 136, 520}) {
       const int64_t rows = 70;
       const RandomExpert matrix(codec, rows, columns);
-      const std::vector<float> x = Inputs(matrix.w, 35);
-      std::vector<float> together(35 * rows);
-      Run(kernels, matrix.w, 0, rows, x.data(), 35, together.data());
-      for (const int64_t batch : {1, 2, 3, 4, 5, 6, 7, 17, 32, 33}) {
-        for (int64_t first = 0; first + batch <= 35; first += batch) {
+      // As one, past kTileInputs = 128 of simd_rows.inc.
+      const std::vector<float> x = Inputs(matrix.w, 140);
+      std::vector<float> together(140 * rows);
+      Run(kernels, matrix.w, 0, rows, x.data(), 140, together.data());
+      for (const int64_t batch : {1, 2, 3, 4, 5, 17, 70}) {
+        for (int64_t first = 0; first + batch <= 140; first += batch) {
           std::vector<float> y(batch * rows);
           Run(kernels, matrix.w, 0, rows, &x[first * columns], batch, y.data());
           BOOST_TEST_REQUIRE(

@@ -12,12 +12,14 @@ namespace waste {
 namespace {
 
 // Look-up tables are for some ISAs only.
-#define WASTE_TABLE_CASE(name)                                                      \
-  static void name(const Kernels& kernels);                                         \
-  BOOST_AUTO_TEST_CASE(name##_on_avx512vbmi,                                        \
-                       *boost::unit_test::precondition(HasIsa{Isa::kAvx512Vbmi})) { \
-    name(RequireKernels(Isa::kAvx512Vbmi));                                         \
-  }                                                                                 \
+#if defined(__aarch64__)
+#define WASTE_TABLE_CASE_OF_MACHINE(name) WASTE_KERNEL_CASE_ON(name, _on_neon, kNeon)
+#else
+#define WASTE_TABLE_CASE_OF_MACHINE(name) WASTE_KERNEL_CASE_ON(name, _on_avx512vbmi, kAvx512Vbmi)
+#endif
+#define WASTE_TABLE_CASE(name)              \
+  static void name(const Kernels& kernels); \
+  WASTE_TABLE_CASE_OF_MACHINE(name)         \
   static void name(const Kernels& kernels)
 
 // Partial groups, whole ones, more than one pass of blocks.

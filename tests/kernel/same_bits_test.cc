@@ -10,7 +10,7 @@
 namespace waste {
 namespace {
 
-constexpr uint64_t kExpected = 2073271932164013811u;
+constexpr uint64_t kExpected = 15037344743701942559u;
 
 // FNV-1a over the bits.
 struct Checksum {
@@ -82,6 +82,24 @@ void AddDense(const Kernels& kernels, Checksum& sum) {
   sum.Add(out);
 }
 
+void AddProducts(const Kernels& kernels, Checksum& sum) {
+  const int64_t m = 5, k = 30, n = 45;
+  const std::vector<float> a = RandomFloats(10, m * k), b = RandomFloats(11, k * n);
+  std::vector<float> c = RandomFloats(12, m * n);
+  kernels.multiply_add(a.data(), k, 1, b.data(), n, m, k, n, c.data(), n);
+  sum.Add(c);
+}
+
+void AddFunctions(const Kernels& kernels, Checksum& sum) {
+  std::vector<float> x = RandomFloats(13, 1003);
+  for (size_t i = 0; i < x.size(); ++i) x[i] *= i % 2 == 0 ? 1.0f : 100.0f;
+  for (const auto function : {kernels.exp, kernels.sigmoid, kernels.softplus, kernels.tanh}) {
+    std::vector<float> y(x.size());
+    function(x.data(), static_cast<int64_t>(x.size()), y.data());
+    sum.Add(y);
+  }
+}
+
 void RequireExpected(Isa isa) {
   const Kernels& kernels = RequireKernels(isa);
   Checksum sum;
@@ -96,6 +114,8 @@ void RequireExpected(Isa isa) {
     AddExpert(kernels, {IndexKind::kPacked6, 4, 64}, batch, sum);
   }
   AddDense(kernels, sum);
+  AddProducts(kernels, sum);
+  AddFunctions(kernels, sum);
   BOOST_TEST(sum.value == kExpected);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expert matrices of every codec from random bytes, for tests of kernels. Plain data; one thread.
+// Expert matrices of every codec from random bytes, for tests of kernels: any bytes are indices, so
+// nothing need be encoded. Books are random, not a quantiser's. Plain data that points into itself;
+// one thread.
 
 #ifndef WASTE_TESTS_SUPPORT_EXPERT_CASE_H_
 #define WASTE_TESTS_SUPPORT_EXPERT_CASE_H_

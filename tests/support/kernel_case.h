@@ -45,9 +45,10 @@ inline const Kernels& RequireKernels(Isa isa) {
 #if defined(__aarch64__)
 #define WASTE_KERNEL_CASES_OF_MACHINE(name) WASTE_KERNEL_CASE_ON(name, _on_neon, kNeon)
 #else
-#define WASTE_KERNEL_CASES_OF_MACHINE(name)   \
-  WASTE_KERNEL_CASE_ON(name, _on_avx2, kAvx2) \
-  WASTE_KERNEL_CASE_ON(name, _on_avx512, kAvx512)
+#define WASTE_KERNEL_CASES_OF_MACHINE(name)       \
+  WASTE_KERNEL_CASE_ON(name, _on_avx2, kAvx2)     \
+  WASTE_KERNEL_CASE_ON(name, _on_avx512, kAvx512) \
+  WASTE_KERNEL_CASE_ON(name, _on_avx512vbmi, kAvx512Vbmi)
 #endif
 #define WASTE_KERNEL_CASE(name)                   \
   static void name(const Kernels& kernels);       \

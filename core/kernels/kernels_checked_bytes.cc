@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The comparisons of kernels_checked.h for kernels that compute in bytes: split inputs and look-up
+// tables. The scalar table has none, so these hold a kernel to the layout it shares with the other
+// of its pair (split_input.h, expert_tables.h): what fills it against x, what reads it against the
+// sum, in double, of what was filled. How far a pair is from f32 together is not
+// told here but by tests/kernel.
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/half.h"
+#include "kernels/comparison.h"
+#include "kernels/expert_tables.h"
+#include "kernels/kernels_checked.h"
+#include "kernels/split_input.h"
+
+namespace waste {
+namespace {
+
+// A split input, read by its layout.
+struct SplitView {
+  const uint8_t* bytes;
+  int64_t columns;
+
+  int64_t groups() const { return TrunkRowGroups(columns); }
+  int32_t Integer(int64_t c) const {  // from the bytes as columns come
+    return Joined(bytes + c / kTrunkGroup * kSplitGroupBytes + kSplitNatural + c % kTrunkGroup);
+  }
+  int32_t EvenOddInteger(int64_t c) const {
+    const int64_t at = c % 2 * (kTrunkGroup / 2) + c % kTrunkGroup / 2;
+    return Joined(bytes + c / kTrunkGroup * kSplitGroupBytes + kSplitEvenOdd + at);
+  }
+  float Scale(int64_t g) const { return FloatAt(g); }
+  float ScaledSum(int64_t g) const { return FloatAt(SplitScales(columns) + g); }
+
+ private:
+  static int32_t Joined(const uint8_t* high) {
+    return 256 * static_cast<int8_t>(high[0]) + static_cast<int8_t>(high[kTrunkGroup]);
+  }
+  float FloatAt(int64_t i) const {
+    float value;
+    std::memcpy(&value, bytes + groups() * kSplitGroupBytes + 4 * i, 4);
+    return value;
+  }
+};
+
+// Columns of group g of a split input against x.
+std::string CompareSplitGroup(const SplitView& split, int64_t g, const float* x) {
+  float largest = 0.0f;
+  const int64_t first = g * kTrunkGroup, end = std::min(split.columns, first + kTrunkGroup);
+  for (int64_t c = first; c < end; ++c) {
+    if (!(std::fabs(x[c]) <= FLT_MAX)) return {};
+    largest = std::max(largest, std::fabs(x[c]));
+  }
+  const float scale = split.Scale(g);
+  const double right_scale = largest < 1e-30f ? 0.0 : double{largest} / kSplitMost;
+  std::string wrong = CompareValue("scale of group", g, scale, static_cast<float>(right_scale),
+                                   kRounding * right_scale, largest);
+  if (!wrong.empty()) return wrong;
+  int64_t sum = 0;
+  for (int64_t c = first; c < first + kTrunkGroup; ++c) {
+    const int32_t integer = split.Integer(c);
+    const double right = c < end && scale > 0.0f ? x[c] / double{scale} : 0.0;
+    wrong = CompareValue("integer of column", c, static_cast<float>(integer),
+                         static_cast<float>(right), 0.255, 0.0);
+    if (!wrong.empty()) return wrong;
+    if (split.EvenOddInteger(c) != integer)
+      return "even and odd columns, " + std::to_string(c) + ": another integer";
+    sum += integer;
+  }
+  const double right_sum = double{scale} * static_cast<double>(sum);
+  return CompareValue("sum of group", g, split.ScaledSum(g), static_cast<float>(right_sum),
+                      2 * kRounding * std::fabs(right_sum), std::fabs(right_sum));
+}
+
+// Row r times a split input, exactly: weights and integers times scales fit double. The magnitude
+// is also of what split_rows adds to each weight and takes off again, 8 or 128 scales.
+struct ExactSplitRow {
+  double value = 0, magnitude = 0;
+
+  ExactSplitRow(const TrunkMatrix& w, int64_t r, const float* weights, const SplitView& split) {
+    const double offset = w.format == TrunkFormat::kQ4G ? 8 : 128;
+    for (int64_t c = 0; c < w.columns; ++c) {
+      const int64_t g = c / kTrunkGroup;
+      const double x = double{split.Scale(g)} * split.Integer(c);
+      const double scale = HalfToFloat(LoadU16(w.row_scales(r) + 2 * g));
+      value += weights[c] * x;
+      magnitude += (std::fabs(double{weights[c]}) + 2 * offset * std::fabs(scale)) * std::fabs(x);
+    }
+  }
+};
+
+// All products of group g in double.
+struct GroupProducts {
+  int64_t stages, entries, vectors;
+  std::vector<double> products;             // [vectors, stages, entries]
+  float widest[kMaxStages] = {};            // by stage
+  double offset = 0, offset_magnitude = 0;  // of all low(v, s)
+  double most = 0;                          // the largest magnitude of a product's terms
+
+  GroupProducts(const ExpertMatrix& w, const float* x, int64_t g)
+      : stages(w.codec.stages), entries(w.codec.entries) {
+    const int64_t first = g * TableVectors(w.codec);
+    vectors = std::min(w.columns / kVectorSize - first, TableVectors(w.codec));
+    for (int64_t v = 0; v < vectors; ++v) {
+      for (int64_t s = 0; s < stages; ++s) {
+        const float* const book = w.books[static_cast<size_t>(s)];
+        for (int64_t e = 0; e < entries; ++e)
+          Add(x + (first + v) * kVectorSize, book + e * kVectorSize);
+        const double low = Low(v, s);
+        const double high = *std::max_element(Book(v, s), Book(v, s) + entries);
+        widest[s] = std::max(widest[s], static_cast<float>(high - low));
+        offset += low;
+        offset_magnitude += std::fabs(low);
+      }
+    }
+  }
+  const double* Book(int64_t v, int64_t s) const {
+    return products.data() + (v * stages + s) * entries;
+  }
+  double Low(int64_t v, int64_t s) const {
+    return *std::min_element(Book(v, s), Book(v, s) + entries);
+  }
+  // How far a product may be from that of f32.
+  double Bound() const { return (kVectorSize + 1) * kRounding * most; }
+
+ private:
+  void Add(const float* x, const float* entry) {
+    double sum = 0, magnitude = 0;
+    for (int64_t i = 0; i < kVectorSize; ++i) {
+      sum += double{x[i]} * entry[i];
+      magnitude += std::fabs(double{x[i]} * entry[i]);
+    }
+    products.push_back(sum);
+    if (magnitude > most || magnitude != magnitude) most = magnitude;  // a NaN stays
+  }
+};
+
+TableHeader HeaderOf(const uint8_t* group) {
+  TableHeader header;
+  std::memcpy(&header, group, sizeof header);
+  return header;
+}
+
+// The bytes of one group: integers of each book, and that sums of bytes do not overflow.
+std::string CompareTableBytes(const ExpertCodec& codec, const GroupProducts& right,
+                              const uint8_t* group) {
+  const double delta = HeaderOf(group).delta;
+  const int64_t base = TableBase(codec.stages), together = TableSumStages(codec.stages);
+  const uint8_t* table = group + kTableHeaderBytes;
+  // CompareValue allows this twice: half a step, and what f32 does to products and to quotients of
+  // up to 2^16 steps.
+  const double bound = delta > 0 ? 0.26 + 4 * right.Bound() / delta : 0;
+  for (int64_t v = 0; v < right.vectors; ++v) {
+    int64_t most_low = 0, most_high = 0;
+    for (int64_t s = 0; s < right.stages; ++s, table += 2 * right.entries) {
+      const uint8_t* const highs = table + right.entries;
+      if (s % together == 0) most_low = most_high = 0;
+      most_low += *std::max_element(table, highs);
+      most_high += *std::max_element(highs, highs + right.entries);
+      if (most_low > 255 || most_high > 255)
+        return "tables, vector " + std::to_string(v) + ": sums of bytes overflow";
+      const double low = right.Low(v, s);
+      for (int64_t e = 0; e < right.entries; ++e) {
+        const double q = delta > 0 ? (right.Book(v, s)[e] - low) / delta : 0;
+        std::string wrong =
+            CompareValue("table entry", e, static_cast<float>(base * highs[e] + table[e]),
+                         static_cast<float>(q), bound, q);
+        if (!wrong.empty())
+          return wrong + " (vector " + std::to_string(v) + ", stage " + std::to_string(s) + ")";
+      }
+    }
+  }
+  return {};
+}
+
+// The header and the bytes of one group.
+std::string CompareTableGroup(const ExpertMatrix& w, const float* x, int64_t g,
+                              const uint8_t* group) {
+  const GroupProducts right(w, x, g);
+  // Nothing is said where widths or sums of products overflow.
+  const double books = static_cast<double>(right.vectors * right.stages);
+  const double magnitude = 2 * books * right.most;
+  if (!(magnitude <= double{FLT_MAX})) return {};
+  const TableHeader header = HeaderOf(group);
+  const TableHeader right_header =
+      MakeTableHeader(w.codec, right.widest, static_cast<float>(right.offset));
+  const double steps =
+      static_cast<double>((255 - TableSumStages(w.codec.stages)) * TableBase(w.codec.stages));
+  const double delta_bound = 1e-37 + 8 * kRounding * right_header.delta +
+                             2 * static_cast<double>(right.stages) * right.Bound() / steps;
+  std::string wrong =
+      CompareValue("step of group", g, header.delta, right_header.delta, delta_bound, magnitude);
+  if (wrong.empty())
+    wrong = CompareValue("offset of group", g, header.offset, right_header.offset,
+                         books * (right.Bound() + kRounding * right.offset_magnitude), magnitude);
+  if (wrong.empty()) wrong = CompareTableBytes(w.codec, right, group);
+  return wrong;
+}
+
+}  // namespace
+
+std::string CompareSplitInput(const Kernels& fast, const float* x, int64_t columns, uint8_t* out) {
+  fast.split_input(x, columns, out);
+  const SplitView split = {out, columns};
+  for (int64_t g = 0; g < split.groups(); ++g) {
+    std::string wrong = CompareSplitGroup(split, g, x);
+    if (!wrong.empty()) return "split input, " + wrong;
+  }
+  for (int64_t g = split.groups(); g < SplitScales(columns); ++g)
+    if (split.Scale(g) != 0.0f || split.ScaledSum(g) != 0.0f)
+      return "split input, group " + std::to_string(g) + " beyond the last: not 0";
+  return {};
+}
+
+std::string CompareSplitRows(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
+                             int64_t row_end, const uint8_t* inputs, int64_t batch, float* y,
+                             int64_t y_stride) {
+  fast.split_rows(w, row_begin, row_end, inputs, batch, y, y_stride);
+  // Of a group's sum, its factor and its product; then of what joins lanes and groups.
+  const auto roundings = static_cast<double>(2 * TrunkRowGroups(w.columns) + 10);
+  std::vector<float> weights(static_cast<size_t>(w.columns));
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    DecodeTrunkRow(w, r, weights);
+    for (int64_t b = 0; b < batch; ++b) {
+      const SplitView split = {inputs + b * SplitBytes(w.columns), w.columns};
+      const ExactSplitRow exact(w, r, weights.data(), split);
+      std::string wrong =
+          CompareValue("split row", r, y[b * y_stride + r], static_cast<float>(exact.value),
+                       roundings * kRounding * exact.magnitude, exact.magnitude);
+      if (!wrong.empty()) return wrong + " (input " + std::to_string(b) + ")";
+    }
+  }
+  return {};
+}
+
+std::string CompareBuildTables(const Kernels& fast, const ExpertMatrix& w, const float* x,
+                               int64_t group_begin, int64_t group_end, uint8_t* tables,
+                               float* scratch) {
+  fast.build_tables(w, x, group_begin, group_end, tables, scratch);
+  for (int64_t g = group_begin; g < group_end; ++g) {
+    std::string wrong = CompareTableGroup(w, x, g, tables + g * TableGroupBytes(w.codec));
+    if (!wrong.empty()) return wrong + " (group " + std::to_string(g) + ")";
+  }
+  return {};
+}
+
+std::string CompareTableRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
+                             int64_t row_end, const uint8_t* tables, float* y) {
+  fast.table_rows(w, row_begin, row_end, tables, y);
+  const int64_t vectors = w.columns / kVectorSize, entries = w.codec.entries;
+  const int64_t base = TableBase(w.codec.stages), group_vectors = TableVectors(w.codec);
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    double sum = 0, magnitude = 0;
+    for (int64_t v = 0; v < vectors; ++v) {
+      const uint8_t* const group = tables + v / group_vectors * TableGroupBytes(w.codec);
+      const uint8_t* table =
+          group + kTableHeaderBytes + v % group_vectors * w.codec.stages * 2 * entries;
+      const TableHeader header = HeaderOf(group);
+      const auto indices = ExpertIndices(w, r, v);
+      int64_t integers = 0;
+      for (int64_t s = 0; s < w.codec.stages; ++s, table += 2 * entries) {
+        const uint8_t e = indices[static_cast<size_t>(s)];
+        integers += table[e] + base * table[entries + e];
+      }
+      const double offset = v % group_vectors == 0 ? header.offset : 0.0;
+      const double term = double{header.delta} * static_cast<double>(integers);
+      sum += term + offset;
+      magnitude += term + std::fabs(offset);
+    }
+    const double scale = HalfToFloat(LoadU16(w.scales + 2 * r));
+    magnitude *= std::fabs(scale);
+    const auto roundings = static_cast<double>(2 * TableGroups(w.codec, w.columns) + 4);
+    std::string wrong = CompareValue("table row", r, y[r], static_cast<float>(scale * sum),
+                                     roundings * kRounding * magnitude, magnitude);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+}  // namespace waste
