@@ -18,8 +18,8 @@ MIB = 1 << 20
 LIMIT = 1200 * MIB
 BUDGET = 1000 * MIB
 SPEED = 100 * MIB  # what the neighbour takes in a second
-CACHE = 305 * MIB  # of that budget beside 2 layers of 128 experts
-RUN = ("--raw", "--budget", BUDGET, "--context", 1024, "--max-tokens", 900, "--temperature", 2,
+CONTEXT = 1024
+RUN = ("--raw", "--budget", BUDGET, "--context", CONTEXT, "--max-tokens", 900, "--temperature", 2,
        "--seed", 3)
 # argv: bytes to take, bytes a second. Says when it has them, and keeps them until stdin ends.
 NEIGHBOUR = """
@@ -127,16 +127,17 @@ class Elastic(program.ProgramTest):
         self.assert_ok(program.run("synth", "kimi-linear-48b", model, "--layers", 2,
                                    "--experts", 128))
         waste = self.start([program.WASTE, "run", model, "abc", *RUN])
-        trunk = self.json_of("plan", model)["trunk_bytes"]
-        self.wait_until(lambda: resident(waste) > trunk + CACHE * 3 // 4, "a cache that is full")
+        plan = self.json_of("plan", model, "--budget", BUDGET, "--context", CONTEXT)
+        trunk, cache = plan["trunk_bytes"], plan["cache_bytes"]
+        self.wait_until(lambda: resident(waste) > trunk + cache, "a cache that is full")
         # Without giving way, both would be above the limit by half of what the cache holds.
         most = resident(waste)
-        want = LIMIT - most + CACHE // 2
+        want = LIMIT - most + cache // 2
         neighbour = self.start([sys.executable, "-c", NEIGHBOUR, want, SPEED])
         self.wait_until(lambda: self.group.left() < LIMIT // 16, "pressure")
         began = time.monotonic()
         most = max(most, resident(waste))  # it may have grown until then
-        self.wait_until(lambda: resident(waste) < most - CACHE // 8, "memory given back")
+        self.wait_until(lambda: resident(waste) < most - cache // 8, "memory given back")
         self.assertIsNone(waste.poll(), "killed")
         took = time.monotonic() - began
         print(f"elastic: {(most - resident(waste)) // MIB} MiB given back after {took:.2f} s")
@@ -146,7 +147,7 @@ class Elastic(program.ProgramTest):
         self.assertEqual(self.group.kills(), 0)
         least = resident(waste)
         neighbour.communicate()  # its stdin ends, and it goes
-        self.wait_until(lambda: resident(waste) > least + CACHE // 8, "growth")
+        self.wait_until(lambda: resident(waste) > least + cache // 8, "growth")
         waste.send_signal(signal.SIGINT)
         text = waste.communicate(timeout=program.TIMEOUT_S)[0]
         self.assertEqual(waste.returncode, program.INTERRUPTED)
