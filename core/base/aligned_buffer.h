@@ -26,8 +26,7 @@ class AlignedBuffer {
   static Result<AlignedBuffer> Allocate(int64_t size);
   // The same, zeroed without touching the pages.
   static Result<AlignedBuffer> AllocateZeroed(int64_t size);
-  // The same in huge pages, where the system has them: read up to twice as fast. Not for memory
-  // that is given back in parts: a huge page goes as a whole.
+  // The same in huge pages, where the system has them: read up to twice as fast.
   static Result<AlignedBuffer> AllocateHuge(int64_t size);
 
   int64_t size() const { return size_; }

@@ -30,7 +30,7 @@ Result<std::unique_ptr<ExpertCache>> ExpertCache::Create(const Container& contai
   if (!bytes.has_value())
     return Failure(Code::kNoMemory, options.slot_count, " expert slots of ",
                    container.record_bytes(), " bytes are more than can be addressed");
-  WASTE_ASSIGN(AlignedBuffer memory, AlignedBuffer::Allocate(*bytes));
+  WASTE_ASSIGN(AlignedBuffer memory, AlignedBuffer::AllocateHuge(*bytes));
   WASTE_ASSIGN(auto reader,
                ExpertReader::Create(container, options.lanes,
                                     options.max_experts + options.max_expected, options.verify));
