@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(sessions_in_company_get_through_files_that_fail_by_chance, 
   uint64_t seed = 5;
   for (FileFaults* file : engine.files()) {
     file->seed = ++seed;
-    file->failures_of_1000 = file == &engine.trunk() ? 10 : 60;
+    file->failures_of_1000 = file == &engine.trunk() ? 10 : 200;  // each is tried twice
     file->delay_more_us = 100;
     file->most_bytes = 5000;
     file->interrupted = true;
