@@ -14,6 +14,7 @@ usage() {
   cat << 'END'
 Usage: bash tests/run.sh [options]
 
+  --arm64             kernel_test for aarch64 too, by a cross compiler and qemu: 100 s more
   --quick             the release build and its tests only: no bindings, sanitizers or fuzzers
   --fuzz-seconds N    how long each fuzzer runs (4)
   --jobs N            parallel compilations and test programs (the cores of this machine)
@@ -23,7 +24,7 @@ Parts, in this order:
   release   GCC build; unit, kernel, golden and C API tests; the waste program end to end; tidy
   bindings  bindings/conformance/run.sh: every language, beside the parts that follow; without the
             second runtimes java-25 and go-current, for their time
-  arm64     kernel_test for aarch64, by a cross compiler and qemu; tests/arm64.sh has more
+  arm64     with --arm64; tests/arm64.sh has more
   clang     Clang build with AddressSanitizer and UBSan, warnings are errors; all test programs,
             without the cases labelled slow
   fuzz      every fuzzer of the same build
@@ -32,11 +33,13 @@ END
 }
 
 quick=0
+arm64=0
 fuzz_seconds=4
 jobs=$(nproc)
 while [[ $# -gt 0 ]]; do
   case "$1" in
     --quick) quick=1 ;;
+    --arm64) arm64=1 ;;
     --fuzz-seconds) fuzz_seconds=${2:?"--fuzz-seconds needs a number"} && shift ;;
     --jobs) jobs=${2:?"--jobs needs a number"} && shift ;;
     --help | -h) usage && exit 0 ;;
@@ -220,7 +223,7 @@ run_python system
 start_memory
 if [[ $quick -eq 0 ]]; then
   start_bindings
-  run_arm64
+  [[ $arm64 -eq 1 ]] && run_arm64
   run_clang
   run_fuzzers
   run_tsan

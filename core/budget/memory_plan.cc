@@ -21,12 +21,15 @@ int64_t AutomaticBudget(const MemoryPlan& plan, const ModelSizes& sizes, int64_t
   return std::max(plan.floor_bytes, std::min(plan.recommended_bytes, share));
 }
 
-// The longest step of prefill that its share pays for.
-PrefillStep ChoosePrefillStep(const ModelSizes& sizes, int64_t beyond_floor_bytes) {
+// The longest step of prefill that its share pays for. Where all experts fit, they stay.
+PrefillStep ChoosePrefillStep(const ModelSizes& sizes, int64_t beyond_floor_bytes,
+                              int64_t whole_bank_bytes) {
+  int64_t share = beyond_floor_bytes / kPrefillShare;
+  if (beyond_floor_bytes >= whole_bank_bytes)
+    share = std::min(share, beyond_floor_bytes - whole_bank_bytes);
   PrefillStep chosen = sizes.prefill_steps.front();
   for (const PrefillStep& step : sizes.prefill_steps)
-    if (step.rows > chosen.rows && step.more_bytes <= beyond_floor_bytes / kPrefillShare)
-      chosen = step;
+    if (step.rows > chosen.rows && step.more_bytes <= share) chosen = step;
   return chosen;
 }
 
@@ -57,7 +60,7 @@ MemoryPlan PlanMemory(const ModelSizes& sizes, const MemoryRequest& request) {
       automatic ? plan.floor_bytes <= plan.usable_bytes : plan.budget_bytes >= plan.floor_bytes;
 
   const int64_t beyond_floor = std::max<int64_t>(plan.budget_bytes - plan.floor_bytes, 0);
-  const PrefillStep step = ChoosePrefillStep(sizes, beyond_floor);
+  const PrefillStep step = ChoosePrefillStep(sizes, beyond_floor, cacheable * sizes.record_bytes);
   plan.prefill_rows = step.rows;
   plan.prefill_bytes = step.more_bytes;
   int64_t cache_slots = 0;
