@@ -63,7 +63,8 @@ struct MemoryPlan {
 // Automatic: floor and two working sets (the experts of one token), the whole bank if that fits,
 // all within 3/4 of usable memory but never below the floor; it fits if the floor is within usable
 // memory. An explicit budget is taken as it is and fits if it is at least the floor. Longer steps
-// of prefill get at most a quarter of what is beyond the floor.
+// of prefill get at most a quarter of what is beyond the floor, and nothing that every expert needs
+// where all fit.
 MemoryPlan PlanMemory(const ModelSizes& sizes, const MemoryRequest& request);
 
 }  // namespace waste

@@ -81,9 +81,11 @@ BOOST_AUTO_TEST_CASE(longer_steps_of_prefill_take_at_most_a_quarter_of_what_is_b
   struct {
     int64_t asked, rows, prefill, cache;
   } const kCases[] = {
-      {150, 256, 0, 0},    {189, 256, 0, 35},     {190, 512, 10, 30}, {269, 512, 10, 105},
-      {270, 1024, 30, 90}, {9999, 1024, 30, 460}, {0, 1024, 30, 460},  // automatic: the whole bank
-                                                                       // and the longest step
+      {150, 256, 0, 0},      {189, 256, 0, 35},
+      {190, 512, 10, 30},    {269, 512, 10, 105},
+      {270, 1024, 30, 90},   {610, 256, 0, 460},  // every expert fits, and all stay
+      {639, 512, 10, 460},   {640, 1024, 30, 460},
+      {9999, 1024, 30, 460}, {0, 1024, 30, 460},  // automatic: the whole bank and the longest step
   };
   for (const auto& c : kCases) {
     const MemoryPlan plan = PlanMemory(sizes, {.budget_bytes = c.asked, .usable_bytes = 1000});
