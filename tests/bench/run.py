@@ -6,7 +6,8 @@
 
 `waste synth kimi-linear-48b kl.waste` makes a container in a minute. Writes tables (kernels.md,
 model.md), plots (*.svg) and the raw figures (*.json) into the folder of --out, and prints the
-tables: the kernels in four minutes, the container in as many as its prompts take. Nothing else should run meanwhile. docs/performance.md quotes them.
+tables: the kernels in four minutes, the container in as many as its prompts take. Nothing else
+should run meanwhile. docs/performance.md quotes them.
 """
 
 import argparse
