@@ -24,6 +24,9 @@ SHOWN = r"(trunk/(Q4G|Q8G)/batch:(1|512)|split|table|build|expert/.*/batch:(1|3|
 
 
 def run(*command):
+    if not pathlib.Path(command[0]).exists():
+        sys.exit(f"{command[0]} is not there: install libbenchmark-dev, and build the preset "
+                 "release with -DWASTE_TESTS=ON")
     result = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     if result.returncode != 0:
         sys.exit(f"{command[0]} failed: {result.stderr.strip()}")
