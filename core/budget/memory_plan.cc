@@ -12,9 +12,7 @@ constexpr int64_t kPrefillShare = 4;  // of what is beyond the floor: one part o
 
 int64_t AutomaticBudget(const MemoryPlan& plan, const ModelSizes& sizes, int64_t whole_bank_bytes) {
   const int64_t share = plan.usable_bytes / 4 * 3;
-  int64_t prefill_bytes = 0;
-  for (const PrefillStep& step : sizes.prefill_steps)
-    prefill_bytes = std::max(prefill_bytes, step.more_bytes);
+  const int64_t prefill_bytes = LongestStep(sizes.prefill_steps, INT64_MAX).more_bytes;
   const int64_t everything = plan.floor_bytes + whole_bank_bytes +
                              std::min(prefill_bytes, whole_bank_bytes / (kPrefillShare - 1));
   if (everything <= share) return everything;
@@ -27,13 +25,17 @@ PrefillStep ChoosePrefillStep(const ModelSizes& sizes, int64_t beyond_floor_byte
   int64_t share = beyond_floor_bytes / kPrefillShare;
   if (beyond_floor_bytes >= whole_bank_bytes)
     share = std::min(share, beyond_floor_bytes - whole_bank_bytes);
-  PrefillStep chosen = sizes.prefill_steps.front();
-  for (const PrefillStep& step : sizes.prefill_steps)
-    if (step.rows > chosen.rows && step.more_bytes <= share) chosen = step;
-  return chosen;
+  return LongestStep(sizes.prefill_steps, share);
 }
 
 }  // namespace
+
+PrefillStep LongestStep(std::span<const PrefillStep> steps, int64_t bytes) {
+  PrefillStep longest = steps.front();
+  for (const PrefillStep& step : steps)
+    if (step.rows > longest.rows && step.more_bytes <= bytes) longest = step;
+  return longest;
+}
 
 MemoryPlan PlanMemory(const ModelSizes& sizes, const MemoryRequest& request) {
   const int64_t staging_slots = std::min(sizes.top_k + sizes.ahead, sizes.expert_total);

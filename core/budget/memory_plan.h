@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace waste {
 
@@ -19,6 +20,9 @@ struct PrefillStep {
   int64_t rows = 0;
   int64_t more_bytes = 0;
 };
+
+// The longest of `steps` (ascending, the first takes nothing more) for which `bytes` are enough.
+PrefillStep LongestStep(std::span<const PrefillStep> steps, int64_t bytes);
 
 // Sizes of one model, in bytes unless they are counts.
 struct ModelSizes {

@@ -134,10 +134,10 @@ class Backend {
   virtual Result<std::unique_ptr<Timeline>> NewTimeline(int64_t context) = 0;
 
   // Runs the tokens of all sessions, at most the rows of LimitPrefill and kMaxWritten more, each of
-  // another timeline, writes their logits and sets each
-  // status. Stops are polled at least once a layer: when all have stopped, the step ends; one that
-  // stops alone gets kCancelled at the end and leaves the others what they would get without it.
-  // Errors of reads are those of every session that needed the read.
+  // another timeline, writes their logits and sets each status. Stops are polled at least once a
+  // layer: when all have stopped, the step ends; one that stops alone gets kCancelled at the end
+  // and leaves the others what they would get without it. Errors of reads are those of every
+  // session that needed the read.
   virtual void Step(std::span<SessionStep> sessions) = 0;
 
   virtual ExpertCounters counters() const = 0;

@@ -73,12 +73,8 @@ int64_t Model::ChargedBytes() const {
 }
 
 PrefillStep Model::StepLimit() const {
-  const int64_t rest =
-      std::min(plan().budget_bytes - BytesWithoutCache(session_bytes_), plan().prefill_bytes);
-  PrefillStep longest = info().prefill_steps.front();
-  for (const PrefillStep& step : info().prefill_steps)
-    if (step.rows > longest.rows && step.more_bytes <= rest) longest = step;
-  return longest;
+  const int64_t rest = plan().budget_bytes - BytesWithoutCache(session_bytes_);
+  return LongestStep(info().prefill_steps, std::min(rest, plan().prefill_bytes));
 }
 
 // Others would wait for as long as a whole step takes.

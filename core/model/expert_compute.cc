@@ -32,7 +32,7 @@ struct ExpertCompute::Pair {
 ExpertScratch ExpertScratch::Plan(Arena& arena, const ModelConfig& config, const ExpertPlan& plan,
                                   int64_t slots) {
   const int64_t inner = config.moe.inner, outer = config.expert_outer();
-  const int64_t tables = plan.tables ? 1 : 0;
+  const int64_t tables = plan.tables && config.moe.experts > 0 ? 1 : 0;
   return {.gathered = arena.Floats(slots * outer),
           .inner = arena.Floats(slots * inner),
           .down = arena.Floats(slots * outer),
