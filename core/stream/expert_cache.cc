@@ -98,9 +98,7 @@ Status ExpertCache::Fetch(int32_t layer, std::span<const int32_t> experts,
 // A slot for each expert. What is here, or on its way, is leased first, so that no read takes its
 // place.
 void ExpertCache::LeaseAll(int32_t layer, std::span<const int32_t> experts) {
-  // A step goes through the layers in order: an earlier one, or the same, begins the next step.
-  if (layer <= last_layer_) table_.BeginStep();
-  last_layer_ = layer;
+  BeginStepIfNext(layer, experts);
   TakeInGuesses();
   leased_.assign(experts.size(), kNone);
   awaited_ = 0;
@@ -123,6 +121,16 @@ void ExpertCache::LeaseAll(int32_t layer, std::span<const int32_t> experts) {
   counters_.hits += static_cast<int64_t>(experts.size()) - missing - foreseen;
   counters_.foreseen += foreseen;
   counters_.misses += missing + foreseen;
+}
+
+// A step goes through the layers in order, and through what it wants of one in the experts' order, in
+// as many fetches as it takes: one that is not behind the last begins the next step.
+void ExpertCache::BeginStepIfNext(int32_t layer, std::span<const int32_t> experts) {
+  if (experts.empty()) return;
+  if (layer < last_layer_ || (layer == last_layer_ && experts.front() <= last_expert_))
+    table_.BeginStep();
+  last_layer_ = layer;
+  last_expert_ = experts.back();
 }
 
 bool ExpertCache::LeaseHere(int32_t number, int64_t index) {

@@ -110,6 +110,7 @@ class ExpertCache : public ExpertSource {
 
   // expert_cache.cc: what is asked for.
   void LeaseAll(int32_t layer, std::span<const int32_t> experts);
+  void BeginStepIfNext(int32_t layer, std::span<const int32_t> experts);
   bool LeaseHere(int32_t number, int64_t index);
   void RequestMissing(int32_t layer, std::span<const int32_t> experts);
   Status UseResident(int32_t layer, std::span<const int32_t> experts, const Use& use);
@@ -138,6 +139,7 @@ class ExpertCache : public ExpertSource {
   std::mutex fetch_mutex_;  // held through a Fetch; guards what follows, taken before mutex_
   SlotTable table_;
   int32_t last_layer_ = kNone;                   // of the last Fetch
+  int32_t last_expert_ = kNone;                  // the last of those it asked for
   int64_t last_fetch_us_ = 0;                    // when it ended
   std::vector<int32_t> leased_;                  // slots of the Fetch that runs, by index
   int64_t awaited_ = 0;                          // of them, those whose reads are under way

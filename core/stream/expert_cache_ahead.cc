@@ -77,17 +77,20 @@ void ExpertCache::TakeInGuesses() {
     SettleGuess(static_cast<int32_t>(done->id), done->status);
 }
 
-// A guess that could not be read is forgotten: if it is needed, reading it again tells why.
+// A guess that could not be read, or is damaged, is forgotten: if it is needed, reading it again
+// tells why.
 void ExpertCache::SettleGuess(int32_t slot, const Status& status) {
-  const int32_t number = numbers_.Of(reads_[slot].layer, reads_[slot].expert);
-  const auto bytes = static_cast<int64_t>(RecordOf(reads_[slot].layer, slot).size());
+  const auto [layer, expert, index] = reads_[slot];
+  const int32_t number = numbers_.Of(layer, expert);
+  const auto record = RecordOf(layer, slot);
   if (status.ok()) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    counters_.bytes_read += bytes;
+    counters_.bytes_read += static_cast<int64_t>(record.size());
     ++counters_.speculative_reads;
-    counters_.speculative_bytes += bytes;
+    counters_.speculative_bytes += static_cast<int64_t>(record.size());
   }
-  if (status.ok() && table_.SlotOf(number) == kNone) {  // FillOne may have read it too
+  const bool is_sound = status.ok() && container_.ParseRecord(layer, expert, record).ok();
+  if (is_sound && table_.SlotOf(number) == kNone) {  // FillOne may have read it too
     table_.Fill(slot, number);
     is_guess_[slot] = 1;
   }
@@ -126,7 +129,8 @@ ExpertCache::Filling ExpertCache::FillOne() {
   }
   const auto [layer, expert] = numbers_.At(number);
   const auto record = RecordOf(layer, slot);
-  const Status status = container_.ReadRecord(layer, expert, record, options_.verify);
+  Status status = container_.ReadRecord(layer, expert, record, options_.verify);
+  if (status.ok()) status = container_.ParseRecord(layer, expert, record).status();
   const std::lock_guard<std::mutex> fetch(fetch_mutex_);
   // It may have been asked for, and read, meanwhile.
   const bool fill = status.ok() && table_.SlotOf(number) == kNone;

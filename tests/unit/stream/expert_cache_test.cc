@@ -140,6 +140,16 @@ BOOST_AUTO_TEST_CASE(a_use_that_throws_leaves_the_cache_sound) {
   for (int32_t i = 0; i < 3; ++i) BOOST_TEST((others[i] == Direct(2, 5 + i)));
 }
 
+// A step that wants more of a layer than one fetch may ask for is still one step: what it used does
+// not outweigh what steps before it used again and again.
+BOOST_AUTO_TEST_CASE(fetches_of_one_layer_are_one_step) {
+  const auto cache = Cache(5, 2);
+  for (int step = 0; step < 6; ++step) MustFetch(*cache, 1, {0, 1});
+  for (int step = 0; step < 4; ++step)
+    for (const int32_t first : {0, 2, 4, 6}) MustFetch(*cache, 2, {first, first + 1});
+  BOOST_TEST(Hits(*cache, 1, {0, 1}) == 2);
+}
+
 // Against a plain list of what is there, sorted by count when one has to go.
 BOOST_AUTO_TEST_CASE(hits_are_those_of_a_plain_list) {
   using Id = std::pair<int32_t, int32_t>;
@@ -150,15 +160,18 @@ BOOST_AUTO_TEST_CASE(hits_are_those_of_a_plain_list) {
     std::vector<Id> there;
     double gain = 1;
     int64_t hits = 0, asked = 0;
-    int32_t last_layer = -1;
+    Id last = {-1, -1};
     for (int step = 0; step < 3000; ++step) {
       const int32_t layer = 1 + static_cast<int32_t>(random() % 3);
       Experts experts(8);
       for (int32_t e = 0; e < 8; ++e) experts[e] = e;
       std::shuffle(experts.begin(), experts.end(), random);
       experts.resize(random() % 5);
-      if (layer <= last_layer) gain *= std::exp2(1 / SlotTable::kHalfLife);
-      last_layer = layer;
+      if (!experts.empty()) {
+        const bool goes_on = std::pair(layer, experts.front()) > last;
+        if (!goes_on) gain *= std::exp2(1 / SlotTable::kHalfLife);
+        last = {layer, experts.back()};
+      }
       for (const int32_t expert : experts) {
         hits += static_cast<int64_t>(std::erase(there, Id(layer, expert)));
         counts[{layer, expert}] += gain;
