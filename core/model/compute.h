@@ -26,13 +26,16 @@ namespace waste {
 inline constexpr int64_t kTileRows = 256;
 
 // Rows of f32 vectors, `stride` floats apart. Those of tokens that are being written may be
-// multiplied by faster arithmetic than those of prompts; one Rows is all of a kind.
+// multiplied by faster arithmetic than those of prompts; one Rows is all of a kind, which has to be
+// named wherever one is made.
 struct Rows {
   const float* data;
   int64_t stride;
   int64_t count;
-  bool is_written = false;
+  bool is_written;
 
+  Rows(const float* first, int64_t row_stride, int64_t row_count, bool written)
+      : data(first), stride(row_stride), count(row_count), is_written(written) {}
   const float* row(int64_t r) const { return data + r * stride; }
   Rows Part(int64_t begin, int64_t part_count) const {
     return {row(begin), stride, part_count, is_written};

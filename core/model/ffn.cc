@@ -54,7 +54,7 @@ void RunTile(Compute& compute, const ModelConfig& config, const FfnWeights& w,
 void RunFfn(Compute& compute, const ModelConfig& config, const FfnWeights& w,
             const FfnScratch& scratch, Rows x, float* out) {
   for (int64_t row = 0; row < x.count; row += kTileRows)
-    RunTile(compute, config, w, scratch, {x.row(row), x.stride, std::min(x.count - row, kTileRows)},
+    RunTile(compute, config, w, scratch, x.Part(row, std::min(x.count - row, kTileRows)),
             out + row * config.hidden);
 }
 

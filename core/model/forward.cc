@@ -282,7 +282,7 @@ Status Forward::Impl::RunLayer(int64_t layer, const std::function<bool()>& stop)
   }
 
   NormInput(0, rows, blocks, w.ffn_res_query, w.ffn_norm);
-  const MoeRows input{{s.input, config.hidden, rows}, prompt_rows};
+  const MoeRows input{s.input, config.hidden, rows, prompt_rows};
   if (config.is_moe(layer)) {
     const bool next_has_experts = layer + 1 < config.layers && config.is_moe(layer + 1);
     const MoeWeights* next = next_has_experts ? &weights.layers[layer + 1].moe : nullptr;

@@ -83,8 +83,8 @@ struct Moe::Layer {
   int32_t number;
   const MoeWeights& w;
   const MoeWeights* next;
-  MoeRows rows;  // x is [rows, hidden]
-  Rows z;        // [rows, outer]: what experts see
+  MoeRows rows;  // [rows, hidden]
+  MoeRows z;     // [rows, outer]: what experts see
   int64_t first_table_row;
   const std::function<bool()>& stop;
   float* y;    // [rows, outer]: the weighted sum of the experts
@@ -106,23 +106,23 @@ Moe::Moe(Compute& compute, const ModelConfig& config, const ExpertPlan& plan, Ex
 Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, const MoeRows& rows,
                 const std::function<bool()>& stop, float* out) {
   const MoeConfig& moe = config_.moe;
-  const Rows x = rows.x;
   Route(w, rows);
 
   const bool latent = moe.latent > 0;
-  const Layer run{.number = static_cast<int32_t>(layer),
-                  .w = w,
-                  .next = next,
-                  .rows = rows,
-                  .z = latent ? Rows{s_.latent, moe.latent, x.count} : x,
-                  .first_table_row = tables_ ? rows.prompt_count : x.count,
-                  .stop = stop,
-                  .y = latent ? s_.y : out,
-                  .out = out};
+  const Layer run{
+      .number = static_cast<int32_t>(layer),
+      .w = w,
+      .next = next,
+      .rows = rows,
+      .z = latent ? MoeRows{s_.latent, moe.latent, rows.count, rows.prompt_count} : rows,
+      .first_table_row = tables_ ? rows.prompt_count : rows.count,
+      .stop = stop,
+      .y = latent ? s_.y : out,
+      .out = out};
   experts_.ForgetTables();
-  if (latent) std::fill_n(s_.y, x.count * moe.latent, 0.0f);
-  if (moe.shared_experts == 0) std::fill_n(out, x.count * config_.hidden, 0.0f);
-  const int64_t wanted_count = SortPairs(x.count);
+  if (latent) std::fill_n(s_.y, rows.count * moe.latent, 0.0f);
+  if (moe.shared_experts == 0) std::fill_n(out, rows.count * config_.hidden, 0.0f);
+  const int64_t wanted_count = SortPairs(rows.count);
   Group group = NextGroup(0, wanted_count);
   for (int64_t end = std::ssize(group.experts); !group.experts.empty();) {
     const Group after = NextGroup(end, wanted_count);
@@ -141,7 +141,7 @@ void Moe::Route(const MoeWeights& w, const MoeRows& rows) {
                                {&w.latent_down, s_.latent + first * moe.latent, moe.latent}};
     compute_.Project(std::span(of_x).first(moe.latent > 0 ? 2 : 1), x);
   });
-  compute_.Parallel(rows.x.count, 16 * moe.experts, [&](int64_t begin, int64_t end) {
+  compute_.Parallel(rows.count, 16 * moe.experts, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       float* scores = s_.scores + r * moe.experts;
       compute_.kernels.sigmoid(scores, moe.experts, scores);
@@ -232,9 +232,9 @@ void Moe::LookAhead(const Layer& layer, const Group& next) {
         next.experts.first(static_cast<size_t>(std::min(most, std::ssize(next.experts)))));
   if (layer.next == nullptr) return;
   int64_t count = most;
-  if (layer.rows.x.count * moe.top_k >= kMany * moe.experts) {
+  if (layer.rows.count * moe.top_k >= kMany * moe.experts) {
     for (int64_t i = 0; i < count; ++i) s_.guess[i] = static_cast<int32_t>(i);
-  } else if (layer.rows.x.count == 1) {
+  } else if (layer.rows.count == 1) {
     count = std::min(most, CeilDivide(moe.top_k * 3, 4));
     // Only their order matters, so scores need no sigmoid where there is no bias to add.
     const Projection of_x[] = {{&layer.next->router, s_.scores, moe.experts}};
@@ -285,7 +285,7 @@ void Moe::UseInParts(const Layer& layer, const Group& group, const ArrivedExpert
 
 void Moe::RunTiles(const Layer& layer) {
   const int64_t begin = layer.first_table_row;
-  experts_.Run(tiles_, {layer.z.row(begin), layer.z.stride, layer.z.count - begin}, begin);
+  experts_.Run(tiles_, {layer.z.row(begin), layer.z.stride, layer.z.count - begin, true}, begin);
 }
 
 void Moe::Gather(const Layer& layer, int64_t first_pair, int64_t pairs) {
@@ -316,10 +316,10 @@ void Moe::Sum(const Layer& layer, int64_t first_pair, int64_t pairs) {
 void Moe::Finish(const Layer& layer) {
   const int64_t latent = config_.moe.latent, hidden = config_.hidden;
   const Vector norm = layer.w.latent_norm;
-  for (int64_t r = 0; norm != nullptr && r < layer.rows.x.count; ++r)
+  for (int64_t r = 0; norm != nullptr && r < layer.rows.count; ++r)
     RmsNorm(compute_.kernels, layer.y + r * latent, norm, config_.norm_eps, latent,
             layer.y + r * latent);
-  const MoeRows sums{{layer.y, latent, layer.rows.x.count}, layer.rows.prompt_count};
+  const MoeRows sums{layer.y, latent, layer.rows.count, layer.rows.prompt_count};
   sums.ForEachKind([&](Rows y, int64_t first) {
     for (int64_t row = 0; row < y.count; row += kTileRows) {
       const int64_t count = std::min(y.count - row, kTileRows);

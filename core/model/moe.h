@@ -39,19 +39,22 @@ namespace waste {
 void ChooseExperts(const MoeConfig& moe, const float* scores, const float* bias, int32_t* experts,
                    float* weights);
 
-// The rows of a step: those of prompts come first.
+// The rows of a step, `stride` floats apart: those of prompts come first.
 struct MoeRows {
-  Rows x;
-  int64_t prompt_count = 0;
+  const float* data;
+  int64_t stride;
+  int64_t count;
+  int64_t prompt_count;
+
+  const float* row(int64_t r) const { return data + r * stride; }
+  Rows prompts() const { return {data, stride, prompt_count, false}; }
+  Rows written() const { return {row(prompt_count), stride, count - prompt_count, true}; }
 
   // Calls body(part, its first row) for either kind that there is.
   template <typename Body>
   void ForEachKind(const Body& body) const {
-    Rows prompts = x.Part(0, prompt_count), written = x.Part(prompt_count, x.count - prompt_count);
-    prompts.is_written = false;
-    written.is_written = true;
-    if (prompts.count > 0) body(prompts, int64_t{0});
-    if (written.count > 0) body(written, prompt_count);
+    if (prompt_count > 0) body(prompts(), int64_t{0});
+    if (count > prompt_count) body(written(), prompt_count);
   }
 };
 
@@ -82,7 +85,7 @@ class Moe {
   Moe(Compute& compute, const ModelConfig& config, const ExpertPlan& plan, ExpertSource& source,
       const MoeScratch& scratch);
 
-  // x is [rows, hidden], out [rows, hidden]; `next` is the next layer's weights if that has
+  // `rows` are [count, hidden], out too; `next` is the next layer's weights if that has
   // experts, or null. Errors: those of the source.
   Status Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, const MoeRows& rows,
              const std::function<bool()>& stop, float* out);

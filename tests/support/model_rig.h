@@ -89,6 +89,7 @@ class ScatteredExperts : public ExpertSource {
 struct RigOptions {
   int32_t threads = 1;
   Isa isa = Isa::kScalar;
+  const Kernels* kernels = nullptr;  // instead of those of the ISA
   int64_t max_experts = std::numeric_limits<int32_t>::max();
   bool scatter = false;
   int64_t ahead = 0;
@@ -103,9 +104,10 @@ class ModelRig {
         weights(Require(Weights::Load(*container, config, progress))),
         pool(Require(ThreadPool::Create(options.threads))),
         experts(*container, options.max_experts, options.scatter, options.ahead),
-        forward(
-            Require(Forward::Create(config, *weights, *container, *Require(KernelsFor(options.isa)),
-                                    *pool, experts, options.forward))) {}
+        forward(Require(Forward::Create(
+            config, *weights, *container,
+            options.kernels != nullptr ? *options.kernels : *Require(KernelsFor(options.isa)),
+            *pool, experts, options.forward))) {}
 
   std::unique_ptr<SessionState> NewState(int64_t context = 512) const {
     return Require(SessionState::Create(config, context));
