@@ -54,6 +54,43 @@ inline constexpr int64_t TableBytes(const ExpertCodec& codec, int64_t columns) {
   return TableGroups(codec, columns) * TableGroupBytes(codec);
 }
 
+inline TableHeader HeaderOf(const uint8_t* table) {
+  TableHeader header;
+  __builtin_memcpy(&header, table, sizeof header);
+  return header;
+}
+
+// Vectors of a matrix that belong to `group`: the last may have fewer.
+inline int64_t GroupVectors(const ExpertMatrix& w, int64_t group) {
+  const int64_t most = TableVectors(w.codec);
+  const int64_t left = w.columns / kVectorSize - group * most;
+  return left < most ? left : most;
+}
+
+// Floats of the sums of `rows` rows: those of whole blocks.
+inline constexpr int64_t SumRows(int64_t rows) {
+  return (rows + kIndexBlock - 1) / kIndexBlock * kIndexBlock;
+}
+
+// Indices of one group: `count` blocks of rows, `bytes` of each, `stride` apart.
+struct IndexChunks {
+  const uint8_t* first;
+  int64_t stride;
+  int64_t bytes;
+  int64_t count;
+};
+
+// Those of rows [row_begin, row_end).
+inline IndexChunks ChunksOf(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
+                            int64_t group) {
+  const int64_t vector_bytes = kIndexBlock * w.codec.bytes_per_vector();
+  const int64_t stride = w.columns / kVectorSize * vector_bytes;
+  const int64_t at =
+      row_begin / kIndexBlock * stride + group * TableVectors(w.codec) * vector_bytes;
+  return {w.indices + at, stride, GroupVectors(w, group) * vector_bytes,
+          SumRows(row_end - row_begin) / kIndexBlock};
+}
+
 // `widest[s]` is the largest T minus the smallest of one vector and stage s. A high byte is at most
 // width / (delta * base) + 1, hence the stages that are taken off the 255.
 inline TableHeader MakeTableHeader(const ExpertCodec& codec, const float* widest, float offset) {

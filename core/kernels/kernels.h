@@ -27,6 +27,8 @@ inline constexpr int64_t RowsScratch(int64_t columns) {
   return columns > kRowsScratch ? columns : kRowsScratch;
 }
 
+struct IndexChunks;  // expert_tables.h
+
 struct Kernels {
   Isa isa;
 
@@ -69,16 +71,23 @@ struct Kernels {
   void (*expert_rows)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                       int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch);
 
-  // The same for one input by look-up tables (expert_tables.h), where the ISA has instructions for
-  // them; elsewhere both are null. build_tables fills groups [group_begin, group_end) of `tables`,
-  // which is TableBytes(w.codec, w.columns) long, from x [columns] and w's books, and serves every
-  // matrix with these books; `scratch` holds kTableScratch floats. table_rows writes rows
-  // [row_begin, row_end) of y [rows]; row_begin is a multiple of 64. Within 0.1 % of the rms of
-  // expert_rows.
-  void (*build_tables)(const ExpertMatrix& w, const float* x, int64_t group_begin,
-                       int64_t group_end, uint8_t* tables, float* scratch);
-  void (*table_rows)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
-                     const uint8_t* tables, float* y);
+  // The same for one input by look-up tables (expert_tables.h), one group of vectors after the
+  // other, where the ISA has instructions for them; elsewhere all three are null. `next` are
+  // indices that will be read soon and may be fetched meanwhile; they need not exist.
+  // build_table fills `table`, TableGroupBytes(w.codec) long, for a group of x [columns] and w's
+  // books; it serves every matrix with these books. `scratch` holds kTableScratch floats.
+  void (*build_table)(const ExpertMatrix& w, const float* x, int64_t group, const IndexChunks& next,
+                      uint8_t* table, float* scratch);
+  // Adds the group's part of rows [row_begin, row_end) to `sums` [SumRows(row_end - row_begin)],
+  // or, for the first group, writes it there; without scales and offset and in an order of the
+  // ISA's own. row_begin is a multiple of 64.
+  void (*table_rows)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, int64_t group,
+                     const uint8_t* table, const IndexChunks& next, bool is_first, float* sums);
+  // y [row_end - row_begin] = those rows' scales times (the sums of `parts` times some groups,
+  // part_stride floats apart, in that order, plus `offset`, that of all groups). With the sums of
+  // all groups within 0.1 % of the rms of expert_rows.
+  void (*finish_rows)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* sums,
+                      int64_t parts, int64_t part_stride, float offset, float* y);
 
   // One step of the gated delta rule for one head: S is [keys, values], row-major.
   //   S <- diag(decay) S;  u = S^T k;  S <- S + k (beta (v - u))^T;  out = S^T q

@@ -223,8 +223,9 @@ constexpr Kernels kTable = {.isa = Isa::kAvx2,
                             .split_input = nullptr,
                             .split_rows = nullptr,
                             .expert_rows = ExpertRows,
-                            .build_tables = nullptr,
+                            .build_table = nullptr,
                             .table_rows = nullptr,
+                            .finish_rows = nullptr,
                             .delta_step = DeltaStep};
 
 }  // namespace

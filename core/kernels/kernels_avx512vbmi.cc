@@ -13,7 +13,8 @@ const Kernels* Avx512VbmiKernels() {
   static const Kernels table = [] {
     Kernels kernels = *Avx512Kernels();
     kernels.isa = Isa::kAvx512Vbmi;
-    AddTableKernels(kernels);
+    AddBuildTableKernel(kernels);
+    AddTableRowKernels(kernels);
     AddSplitKernels(kernels);
     return kernels;
   }();

@@ -133,14 +133,20 @@ struct Checked {
     Require(kFast()->isa, CompareExpertRows(*kFast(), w, row_begin, row_end, x, x_stride, batch, y,
                                             y_stride, scratch));
   }
-  static void BuildTables(const ExpertMatrix& w, const float* x, int64_t group_begin,
-                          int64_t group_end, uint8_t* tables, float* scratch) {
-    Require(kFast()->isa,
-            CompareBuildTables(*kFast(), w, x, group_begin, group_end, tables, scratch));
+  static void BuildTable(const ExpertMatrix& w, const float* x, int64_t group,
+                         const IndexChunks& next, uint8_t* table, float* scratch) {
+    Require(kFast()->isa, CompareBuildTable(*kFast(), w, x, group, next, table, scratch));
   }
-  static void TableRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
-                        const uint8_t* tables, float* y) {
-    Require(kFast()->isa, CompareTableRows(*kFast(), w, row_begin, row_end, tables, y));
+  static void TableRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, int64_t group,
+                        const uint8_t* table, const IndexChunks& next, bool is_first, float* sums) {
+    Require(kFast()->isa,
+            CompareTableRows(*kFast(), w, row_begin, row_end, group, table, next, is_first, sums));
+  }
+  static void FinishRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
+                         const float* sums, int64_t parts, int64_t part_stride, float offset,
+                         float* y) {
+    Require(kFast()->isa, CompareFinishRows(*kFast(), w, row_begin, row_end, sums, parts,
+                                            part_stride, offset, y));
   }
   static void DeltaStep(const float* state, float* next, const float* decay, const float* k,
                         const float* q, const float* v, float beta, int64_t keys, int64_t values,
@@ -163,8 +169,9 @@ struct Checked {
       if (checked.split_input != nullptr) checked.split_input = SplitInput;
       if (checked.split_rows != nullptr) checked.split_rows = SplitRows;
       checked.expert_rows = ExpertRows;
-      if (checked.build_tables != nullptr) checked.build_tables = BuildTables;
+      if (checked.build_table != nullptr) checked.build_table = BuildTable;
       if (checked.table_rows != nullptr) checked.table_rows = TableRows;
+      if (checked.finish_rows != nullptr) checked.finish_rows = FinishRows;
       checked.delta_step = DeltaStep;
       return checked;
     }();

@@ -44,11 +44,17 @@ std::string CompareSplitInput(const Kernels& fast, const float* x, int64_t colum
 std::string CompareSplitRows(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
                              int64_t row_end, const uint8_t* inputs, int64_t batch, float* y,
                              int64_t y_stride);
-std::string CompareBuildTables(const Kernels& fast, const ExpertMatrix& w, const float* x,
-                               int64_t group_begin, int64_t group_end, uint8_t* tables,
-                               float* scratch);
+std::string CompareBuildTable(const Kernels& fast, const ExpertMatrix& w, const float* x,
+                              int64_t group, const IndexChunks& next, uint8_t* table,
+                              float* scratch);
 std::string CompareTableRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
-                             int64_t row_end, const uint8_t* tables, float* y);
+                             int64_t row_end, int64_t group, const uint8_t* table,
+                             const IndexChunks& next, bool is_first, float* sums);
+// Compares sums of several parts with sums of each: that rows are where they belong is seen by
+// what compares whole results.
+std::string CompareFinishRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
+                              int64_t row_end, const float* sums, int64_t parts,
+                              int64_t part_stride, float offset, float* y);
 
 // The table whose functions do so for the functions of `fast`, one of tables.h, and fail a check
 // with that text. The scalar table is its own.

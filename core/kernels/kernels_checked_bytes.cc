@@ -139,12 +139,6 @@ struct GroupProducts {
   }
 };
 
-TableHeader HeaderOf(const uint8_t* group) {
-  TableHeader header;
-  std::memcpy(&header, group, sizeof header);
-  return header;
-}
-
 // The bytes of one group: integers of each book, and that sums of bytes do not overflow.
 std::string CompareTableBytes(const ExpertCodec& codec, const GroupProducts& right,
                               const uint8_t* group) {
@@ -237,45 +231,91 @@ std::string CompareSplitRows(const Kernels& fast, const TrunkMatrix& w, int64_t 
   return {};
 }
 
-std::string CompareBuildTables(const Kernels& fast, const ExpertMatrix& w, const float* x,
-                               int64_t group_begin, int64_t group_end, uint8_t* tables,
-                               float* scratch) {
-  fast.build_tables(w, x, group_begin, group_end, tables, scratch);
-  for (int64_t g = group_begin; g < group_end; ++g) {
-    std::string wrong = CompareTableGroup(w, x, g, tables + g * TableGroupBytes(w.codec));
-    if (!wrong.empty()) return wrong + " (group " + std::to_string(g) + ")";
+std::string CompareBuildTable(const Kernels& fast, const ExpertMatrix& w, const float* x,
+                              int64_t group, const IndexChunks& next, uint8_t* table,
+                              float* scratch) {
+  fast.build_table(w, x, group, next, table, scratch);
+  std::string wrong = CompareTableGroup(w, x, group, table);
+  if (!wrong.empty()) wrong += " (group " + std::to_string(group) + ")";
+  return wrong;
+}
+
+namespace {
+
+// What the group adds to row r.
+double TableSum(const ExpertMatrix& w, int64_t r, int64_t group, const uint8_t* table) {
+  const int64_t entries = w.codec.entries, base = TableBase(w.codec.stages);
+  const double delta = HeaderOf(table).delta;
+  table += kTableHeaderBytes;
+  int64_t integers = 0;
+  for (int64_t v = 0; v < GroupVectors(w, group); ++v) {
+    const auto indices = ExpertIndices(w, r, group * TableVectors(w.codec) + v);
+    for (int64_t s = 0; s < w.codec.stages; ++s, table += 2 * entries) {
+      const uint8_t e = indices[static_cast<size_t>(s)];
+      integers += table[e] + base * table[entries + e];
+    }
+  }
+  return delta * static_cast<double>(integers);
+}
+
+// `w` with scales of 1, so that finish_rows gives its sums in the rows' order.
+ExpertMatrix WithoutScales(const ExpertMatrix& w, std::vector<uint8_t>& ones) {
+  const uint16_t one = FloatToHalf(1.0f);
+  ones.resize(static_cast<size_t>(2 * w.rows));
+  for (size_t at = 0; at < ones.size(); at += 2) std::memcpy(&ones[at], &one, 2);
+  ExpertMatrix bare = w;
+  bare.scales = ones.data();
+  return bare;
+}
+
+}  // namespace
+
+// What was added, in the rows' order: finish_rows puts it there, and is compared by itself.
+std::string CompareTableRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
+                             int64_t row_end, int64_t group, const uint8_t* table,
+                             const IndexChunks& next, bool is_first, float* sums) {
+  std::vector<uint8_t> ones;
+  const ExpertMatrix bare = WithoutScales(w, ones);
+  std::vector<float> before(static_cast<size_t>(row_end - row_begin)), after(before);
+  if (!is_first) fast.finish_rows(bare, row_begin, row_end, sums, 1, 0, 0.0f, before.data());
+  fast.table_rows(w, row_begin, row_end, group, table, next, is_first, sums);
+  fast.finish_rows(bare, row_begin, row_end, sums, 1, 0, 0.0f, after.data());
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    const auto i = static_cast<size_t>(r - row_begin);
+    const double added = TableSum(w, r, group, table);
+    const double magnitude = std::fabs(double{before[i]}) + added;
+    std::string wrong =
+        CompareValue("table row", r, after[i], static_cast<float>(before[i] + added),
+                     4 * kRounding * magnitude, magnitude);
+    if (!wrong.empty()) return wrong;
   }
   return {};
 }
 
-std::string CompareTableRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
-                             int64_t row_end, const uint8_t* tables, float* y) {
-  fast.table_rows(w, row_begin, row_end, tables, y);
-  const int64_t vectors = w.columns / kVectorSize, entries = w.codec.entries;
-  const int64_t base = TableBase(w.codec.stages), group_vectors = TableVectors(w.codec);
-  for (int64_t r = row_begin; r < row_end; ++r) {
-    double sum = 0, magnitude = 0;
-    for (int64_t v = 0; v < vectors; ++v) {
-      const uint8_t* const group = tables + v / group_vectors * TableGroupBytes(w.codec);
-      const uint8_t* table =
-          group + kTableHeaderBytes + v % group_vectors * w.codec.stages * 2 * entries;
-      const TableHeader header = HeaderOf(group);
-      const auto indices = ExpertIndices(w, r, v);
-      int64_t integers = 0;
-      for (int64_t s = 0; s < w.codec.stages; ++s, table += 2 * entries) {
-        const uint8_t e = indices[static_cast<size_t>(s)];
-        integers += table[e] + base * table[entries + e];
-      }
-      const double offset = v % group_vectors == 0 ? header.offset : 0.0;
-      const double term = double{header.delta} * static_cast<double>(integers);
-      sum += term + offset;
-      magnitude += term + std::fabs(offset);
+// The parts' sums in the rows' order, one by one, against all of them at once.
+std::string CompareFinishRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
+                              int64_t row_end, const float* sums, int64_t parts,
+                              int64_t part_stride, float offset, float* y) {
+  fast.finish_rows(w, row_begin, row_end, sums, parts, part_stride, offset, y);
+  const auto rows = static_cast<size_t>(row_end - row_begin);
+  std::vector<uint8_t> ones;
+  const ExpertMatrix bare = WithoutScales(w, ones);
+  std::vector<double> sum(rows, offset), magnitude(rows, std::fabs(double{offset}));
+  std::vector<float> part_sums(rows);
+  for (int64_t part = 0; part < parts; ++part) {
+    fast.finish_rows(bare, row_begin, row_end, sums + part * part_stride, 1, 0, 0.0f,
+                     part_sums.data());
+    for (size_t i = 0; i < rows; ++i) {
+      sum[i] += part_sums[i];
+      magnitude[i] += std::fabs(double{part_sums[i]});
     }
+  }
+  for (size_t i = 0; i < rows; ++i) {
+    const int64_t r = row_begin + static_cast<int64_t>(i);
     const double scale = HalfToFloat(LoadU16(w.scales + 2 * r));
-    magnitude *= std::fabs(scale);
-    const auto roundings = static_cast<double>(2 * TableGroups(w.codec, w.columns) + 4);
-    std::string wrong = CompareValue("table row", r, y[r], static_cast<float>(scale * sum),
-                                     roundings * kRounding * magnitude, magnitude);
+    const double most = std::fabs(scale) * magnitude[i];
+    std::string wrong = CompareValue("finished row", r, y[i], static_cast<float>(scale * sum[i]),
+                                     static_cast<double>(parts + 2) * kRounding * most, most);
     if (!wrong.empty()) return wrong;
   }
   return {};

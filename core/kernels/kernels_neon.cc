@@ -248,8 +248,9 @@ constexpr Kernels kTable = {.isa = Isa::kNeon,
                             .split_input = nullptr,
                             .split_rows = nullptr,
                             .expert_rows = ExpertRows,
-                            .build_tables = BuildTablesNeon,
+                            .build_table = BuildTableNeon,
                             .table_rows = TableRowsNeon,
+                            .finish_rows = FinishRowsNeon,
                             .delta_step = DeltaStep};
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows by the look-up tables of expert_tables.h with NEON; build_tables_neon.cc fills them. tbl
+// Rows by the look-up tables of expert_tables.h with NEON; build_table_neon.cc fills them. tbl
 // looks 16 indices up in 64 bytes; a table of 256 is four of them, where an index beyond a part's
 // reach leaves what the others found (tbx). A part of the low bytes and the same part of the high
 // ones are in registers at once, for all 64 rows of a block. Any thread.
@@ -22,7 +22,6 @@ namespace {
 constexpr int64_t kChunkRows = 16;  // of one register of indices
 constexpr int64_t kChunks = kIndexBlock / kChunkRows;
 constexpr int64_t kPart = 64;             // entries that one look-up sees
-constexpr int64_t kMostBlocks = 32;       // of one pass over the tables
 constexpr int64_t kPrefetchAhead = 1024;  // bytes
 
 // Load gives one register a stage: the indices of 16 rows.
@@ -101,18 +100,22 @@ struct WordSums {
   }
 };
 
-// Adds the group's part of eight rows, delta * (low + base * high), to `sums`.
-WASTE_OP void AddWords(uint16x8_t low, uint16x8_t high, uint16_t base, float delta, float* sums) {
+// Adds the group's part of eight rows, delta * (low + base * high), to `sums`, or writes it there.
+WASTE_OP void AddWords(uint16x8_t low, uint16x8_t high, uint16_t base, float delta, bool is_first,
+                       float* sums) {
+  const float32x4_t none = vdupq_n_f32(0.0f);
   const uint32x4_t first = vmlal_n_u16(vmovl_u16(vget_low_u16(low)), vget_low_u16(high), base);
   const uint32x4_t second = vmlal_high_n_u16(vmovl_high_u16(low), high, base);
-  vst1q_f32(sums, vfmaq_n_f32(vld1q_f32(sums), vcvtq_f32_u32(first), delta));
-  vst1q_f32(sums + 4, vfmaq_n_f32(vld1q_f32(sums + 4), vcvtq_f32_u32(second), delta));
+  const float32x4_t before[] = {is_first ? none : vld1q_f32(sums),
+                                is_first ? none : vld1q_f32(sums + 4)};
+  vst1q_f32(sums, vfmaq_n_f32(before[0], vcvtq_f32_u32(first), delta));
+  vst1q_f32(sums + 4, vfmaq_n_f32(before[1], vcvtq_f32_u32(second), delta));
 }
 
 // One group of vectors for one block.
 template <typename Codes>
 void GroupOfBlock(const uint8_t* table, int64_t vectors, float delta, const uint8_t* bytes,
-                  float* sums) {
+                  bool is_first, float* sums) {
   constexpr int64_t kStep = kIndexBlock * Codes::kBytes;
   constexpr int kTogether = static_cast<int>(TableSumStages(Codes::kStages));
   WordSums low, high;
@@ -146,8 +149,8 @@ void GroupOfBlock(const uint8_t* table, int64_t vectors, float delta, const uint
   for (int64_t c = 0; c < kChunks; ++c) {
     constexpr auto kBase = static_cast<uint16_t>(TableBase(Codes::kStages));
     float* const to = sums + c * kChunkRows;
-    AddWords(low.words[c][0], high.words[c][0], kBase, delta, to);
-    AddWords(low.words[c][1], high.words[c][1], kBase, delta, to + 8);
+    AddWords(low.words[c][0], high.words[c][0], kBase, delta, is_first, to);
+    AddWords(low.words[c][1], high.words[c][1], kBase, delta, is_first, to + 8);
   }
 }
 
@@ -157,56 +160,40 @@ float HalfAt(const uint8_t* bytes) {
   return static_cast<float>(half);
 }
 
-// At most kMostBlocks blocks from row_begin on.
 template <typename Codes>
-void SomeBlocks(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const uint8_t* tables,
-                float* y) {
-  float sums[kMostBlocks * kIndexBlock];
-  const int64_t vectors = w.columns / kVectorSize;
-  const int64_t group_vectors = TableVectors(w.codec);
-  const int64_t block_bytes = vectors * kIndexBlock * Codes::kBytes;
-  const int64_t blocks = (row_end - row_begin + kIndexBlock - 1) / kIndexBlock;
-  const uint8_t* const first = w.indices + row_begin / kIndexBlock * block_bytes;
-  for (int64_t i = 0; i < blocks * kIndexBlock; ++i) sums[i] = 0.0f;
-  float offset = 0.0f;
-  for (int64_t v = 0; v < vectors; v += group_vectors, tables += TableGroupBytes(w.codec)) {
-    TableHeader header;
-    __builtin_memcpy(&header, tables, sizeof header);
-    offset += header.offset;
-    const int64_t count = vectors - v < group_vectors ? vectors - v : group_vectors;
-    for (int64_t b = 0; b < blocks; ++b) {
-      GroupOfBlock<Codes>(tables + kTableHeaderBytes, count, header.delta,
-                          first + b * block_bytes + v * kIndexBlock * Codes::kBytes,
-                          sums + b * kIndexBlock);
-    }
-  }
-  for (int64_t r = row_begin; r < row_end; ++r)
-    y[r] = HalfAt(w.scales + 2 * r) * (sums[r - row_begin] + offset);
-}
-
-template <typename Codes>
-void TableRowsAs(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const uint8_t* tables,
-                 float* y) {
-  constexpr int64_t kRows = kMostBlocks * kIndexBlock;
-  for (int64_t r = row_begin; r < row_end; r += kRows)
-    SomeBlocks<Codes>(w, r, row_end - r < kRows ? row_end : r + kRows, tables, y);
+void TableRowsAs(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, int64_t group,
+                 const uint8_t* table, bool is_first, float* sums) {
+  const IndexChunks chunks = ChunksOf(w, row_begin, row_end, group);
+  for (int64_t b = 0; b < chunks.count; ++b)
+    GroupOfBlock<Codes>(table + kTableHeaderBytes, GroupVectors(w, group), HeaderOf(table).delta,
+                        chunks.first + b * chunks.stride, is_first, sums + b * kIndexBlock);
 }
 
 }  // namespace
 
-void TableRowsNeon(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const uint8_t* tables,
-                   float* y) {
+void TableRowsNeon(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, int64_t group,
+                   const uint8_t* table, const IndexChunks& /*next*/, bool is_first, float* sums) {
   if (w.codec.kind == IndexKind::kPacked6)
-    return TableRowsAs<PackedStages>(w, row_begin, row_end, tables, y);
+    return TableRowsAs<PackedStages>(w, row_begin, row_end, group, table, is_first, sums);
   switch (w.codec.stages) {
     case 2:
-      return TableRowsAs<ByteStages<2>>(w, row_begin, row_end, tables, y);
+      return TableRowsAs<ByteStages<2>>(w, row_begin, row_end, group, table, is_first, sums);
     case 3:
-      return TableRowsAs<ByteStages<3>>(w, row_begin, row_end, tables, y);
+      return TableRowsAs<ByteStages<3>>(w, row_begin, row_end, group, table, is_first, sums);
     case 4:
-      return TableRowsAs<ByteStages<4>>(w, row_begin, row_end, tables, y);
+      return TableRowsAs<ByteStages<4>>(w, row_begin, row_end, group, table, is_first, sums);
     default:
-      return TableRowsAs<ByteStages<6>>(w, row_begin, row_end, tables, y);
+      return TableRowsAs<ByteStages<6>>(w, row_begin, row_end, group, table, is_first, sums);
+  }
+}
+
+// The sums are in the rows' order.
+void FinishRowsNeon(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* sums,
+                    int64_t parts, int64_t part_stride, float offset, float* y) {
+  for (int64_t i = 0; i < row_end - row_begin; ++i) {
+    float sum = sums[i];
+    for (int64_t part = 1; part < parts; ++part) sum += sums[part * part_stride + i];
+    y[i] = HalfAt(w.scales + 2 * (row_begin + i)) * (sum + offset);
   }
 }
 

@@ -18,14 +18,17 @@ const Kernels* Avx512VbmiKernels();
 const Kernels* NeonKernels();
 
 // What avx512vbmi adds to the table of avx512, file by file.
-void AddTableKernels(Kernels& kernels);  // expert_tables_avx512vbmi.cc
-void AddSplitKernels(Kernels& kernels);  // trunk_split_avx512vbmi.cc
+void AddBuildTableKernel(Kernels& kernels);  // build_table_avx512vbmi.cc
+void AddTableRowKernels(Kernels& kernels);   // table_rows_avx512vbmi.cc
+void AddSplitKernels(Kernels& kernels);      // trunk_split_avx512vbmi.cc
 
-// Parts of NeonKernels() in files of their own: build_tables_neon.cc, table_rows_neon.cc.
-void BuildTablesNeon(const ExpertMatrix& w, const float* x, int64_t group_begin, int64_t group_end,
-                     uint8_t* tables, float* scratch);
-void TableRowsNeon(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const uint8_t* tables,
-                   float* y);
+// Parts of NeonKernels() in files of their own: build_table_neon.cc, table_rows_neon.cc.
+void BuildTableNeon(const ExpertMatrix& w, const float* x, int64_t group, const IndexChunks& next,
+                    uint8_t* table, float* scratch);
+void TableRowsNeon(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, int64_t group,
+                   const uint8_t* table, const IndexChunks& next, bool is_first, float* sums);
+void FinishRowsNeon(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* sums,
+                    int64_t parts, int64_t part_stride, float offset, float* y);
 
 }  // namespace waste
 

@@ -3,14 +3,13 @@
 // The arithmetic of routed experts: FFN_j(z) = W_down act(W_gate z, W_up z) for pairs of a row and
 // an expert that is in memory, each pair in a slot. Two kinds: rows of a prompt, and in exact mode
 // all rows, are multiplied with decoded weights in f32; a token that is being written looks its
-// products up in tables (kernels/expert_tables.h) where the kernels have them. The kind depends on
+// products up in tables (model/table_compute.h) where the kernels have them. The kind depends on
 // what a row is and never on how many there are, so a row's result does not depend on its company.
 // One call at a time, on the step's threads; nothing here allocates.
 
 #ifndef WASTE_CORE_MODEL_EXPERT_COMPUTE_H_
 #define WASTE_CORE_MODEL_EXPERT_COMPUTE_H_
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -18,6 +17,7 @@
 #include "model/arena.h"
 #include "model/compute.h"
 #include "model/config.h"
+#include "model/table_compute.h"
 
 namespace waste {
 
@@ -36,19 +36,14 @@ struct ExpertTile {
 };
 
 struct ExpertScratch {
-  // Most rows of a step that are looked up, and most pairs of one and an expert at a time.
-  static constexpr int64_t kTableRows = 16;
-  static constexpr int64_t kTablePairs = 16;
-
-  float* gathered;        // [slots, outer]: inputs
-  float* inner;           // [slots, inner]
-  float* down;            // [slots, outer]: outputs
-  uint8_t* input_tables;  // [kTableRows, gate and up, TableBytes(outer)]
-  uint8_t* inner_tables;  // [kTablePairs, TableBytes(inner)]
+  float* gathered;  // [slots, outer]: inputs
+  float* inner;     // [slots, inner]
+  float* down;      // [slots, outer]: outputs
+  TableScratch tables;
 
   static ExpertScratch Plan(Arena& arena, const ModelConfig& config, const ExpertPlan& plan,
                             int64_t slots);
-  static int64_t ThreadBytes(const ModelConfig& config, int64_t slots);
+  static int64_t ThreadBytes(const ModelConfig& config, const ExpertPlan& plan, int64_t slots);
 };
 
 class ExpertCompute {
@@ -60,29 +55,21 @@ class ExpertCompute {
   // up, [rows, outer], the first being row `first_table_row` of the step.
   void Run(std::span<const ExpertTile> tiles, Rows tables_of, int64_t first_table_row);
   // What is looked up from now on are other rows.
-  void ForgetTables() { table_books_ = {}; }
+  void ForgetTables() {
+    if (has_tables_) tables_.Forget();
+  }
 
  private:
-  struct Pair;
+  void Multiply(std::span<const ExpertTile> tiles);
+  void LookUp(std::span<const ExpertTile> tiles, Rows tables_of, int64_t first_table_row);
   void GateAndUp(std::span<const ExpertTile> tiles, int64_t rows_max);
   void Down(std::span<const ExpertTile> tiles, int64_t rows_max);
-  void RunTables(std::span<const Pair> pairs, Rows tables_of);
-  void BuildInputTables(const ExpertRecord& record, Rows tables_of);
-  void GateAndUpByTables(std::span<const Pair> pairs);
-  void BuildInnerTables(std::span<const Pair> pairs);
-  void DownByTables(std::span<const Pair> pairs);
-
-  uint8_t* InputTables(int64_t row, int64_t matrix) const;
 
   Compute& compute_;
   const ModelConfig& config_;
-  const ExpertPlan plan_;
   const ExpertScratch s_;
-  const int64_t input_table_bytes_;
-  const int64_t inner_table_bytes_;
-  // Whose books, of gate and up, the input tables were built from. Experts of a layer share them,
-  // but a record may name others.
-  std::array<const float*, 2> table_books_ = {};
+  const bool has_tables_;
+  TableCompute tables_;
 };
 
 }  // namespace waste

@@ -65,9 +65,8 @@ MoeScratch MoeScratch::Plan(Arena& arena, const ModelConfig& config, const Exper
           .experts = ExpertScratch::Plan(arena, config, plan, slots)};
 }
 
-int64_t MoeScratch::ThreadBytes(const ModelConfig& config, const ExpertPlan& /*plan*/,
-                                int64_t rows) {
-  return ExpertScratch::ThreadBytes(config, SlotCount(config, rows));
+int64_t MoeScratch::ThreadBytes(const ModelConfig& config, const ExpertPlan& plan, int64_t rows) {
+  return ExpertScratch::ThreadBytes(config, plan, SlotCount(config, rows));
 }
 
 // Some of the wanted experts, whose pairs fit the slots and whose records fit one fetch; or one

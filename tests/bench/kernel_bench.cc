@@ -182,34 +182,44 @@ void ExpertRows(benchmark::State& state, const ExpertCodec& codec, int64_t rows,
     ReportFlops(state, 2 * rows * columns * batch);
 }
 
+// A whole matrix's tables.
+void Build(const ExpertMatrix& w, const float* x, uint8_t* tables, float* scratch) {
+  for (int64_t g = 0; g < TableGroups(w.codec, w.columns); ++g)
+    kernels->build_table(w, x, g, IndexChunks(), tables + g * TableGroupBytes(w.codec), scratch);
+}
+
 // Whole matrices by tables that are built already.
 void TableRows(benchmark::State& state, const ExpertCodec& codec, int64_t rows, int64_t columns) {
   if (kernels->table_rows == nullptr) return state.SkipWithError("this ISA has no tables");
   const int64_t count = kStreamBytes / ExpertIndexBytes(codec, rows, columns);
   const ExpertData data(codec, rows, columns, count);
   const AlignedBuffer x = RandomFloats(columns);
-  AlignedBuffer y = RandomFloats(rows);
+  AlignedBuffer y = RandomFloats(SumRows(rows));
   AlignedBuffer scratch = *AlignedBuffer::AllocateHuge(kTableScratch * 4);
   AlignedBuffer tables = *AlignedBuffer::AllocateHuge(TableBytes(codec, columns));
-  kernels->build_tables(data.Matrix(0), x.floats(), 0, TableGroups(codec, columns), tables.data(),
-                        scratch.floats());
+  Build(data.Matrix(0), x.floats(), tables.data(), scratch.floats());
+  const int64_t groups = TableGroups(codec, columns);
   int64_t turn = 0;
   for (auto _ : state) {
-    kernels->table_rows(data.Matrix(turn), 0, rows, tables.data(), y.floats());
+    const ExpertMatrix w = data.Matrix(turn);
     turn = (turn + 1) % count;
+    for (int64_t g = 0; g < groups; ++g) {
+      const bool is_last = g + 1 == groups;
+      kernels->table_rows(w, 0, rows, g, tables.data() + g * TableGroupBytes(codec),
+                          ChunksOf(is_last ? data.Matrix(turn) : w, 0, rows, is_last ? 0 : g + 1),
+                          g == 0, y.floats());
+    }
   }
   ReportBytes(state, data.index_bytes, MemoryLimit(state));
 }
 
 void BuildTables(benchmark::State& state, const ExpertCodec& codec, int64_t columns) {
-  if (kernels->build_tables == nullptr) return state.SkipWithError("this ISA has no tables");
+  if (kernels->build_table == nullptr) return state.SkipWithError("this ISA has no tables");
   const ExpertData data(codec, 64, columns, 1);
   const AlignedBuffer x = RandomFloats(columns);
   AlignedBuffer scratch = *AlignedBuffer::AllocateHuge(kTableScratch * 4);
   AlignedBuffer tables = *AlignedBuffer::AllocateHuge(TableBytes(codec, columns));
-  for (auto _ : state)
-    kernels->build_tables(data.Matrix(0), x.floats(), 0, TableGroups(codec, columns), tables.data(),
-                          scratch.floats());
+  for (auto _ : state) Build(data.Matrix(0), x.floats(), tables.data(), scratch.floats());
   ReportFlops(state, 2 * codec.stages * codec.entries * columns);
 }
 

@@ -69,18 +69,24 @@ struct Inputs {
     std::vector<float> out(kRows);
     return CompareSplitRows(kernels, Trunk(format), 3, kRows, split.data(), 1, out.data(), kRows);
   }
-  std::string BuildTables(const Kernels& kernels, const RandomExpert& expert) {
-    std::vector<uint8_t> tables(TableBytes(expert.w.codec, kColumns));
+  std::string BuildTable(const Kernels& kernels, const RandomExpert& expert) {
+    std::vector<uint8_t> table(TableGroupBytes(expert.w.codec));
     std::vector<float> scratch(kTableScratch);
-    return CompareBuildTables(kernels, expert.w, x.data(), 0, TableGroups(expert.w.codec, kColumns),
-                              tables.data(), scratch.data());
+    return CompareBuildTable(kernels, expert.w, x.data(), 0, IndexChunks(), table.data(),
+                             scratch.data());
   }
   std::string TableRows(const Kernels& kernels, const Kernels& right, const RandomExpert& expert) {
-    std::vector<uint8_t> tables(TableBytes(expert.w.codec, kColumns));
-    std::vector<float> out(kRows), scratch(kTableScratch);
-    right.build_tables(expert.w, x.data(), 0, TableGroups(expert.w.codec, kColumns), tables.data(),
-                       scratch.data());
-    return CompareTableRows(kernels, expert.w, 0, kRows, tables.data(), out.data());
+    std::vector<uint8_t> table(TableGroupBytes(expert.w.codec));
+    std::vector<float> sums(SumRows(kRows)), scratch(kTableScratch);
+    right.build_table(expert.w, x.data(), 0, IndexChunks(), table.data(), scratch.data());
+    return CompareTableRows(kernels, expert.w, 0, kRows, 0, table.data(), IndexChunks(), false,
+                            sums.data());
+  }
+  std::string FinishRows(const Kernels& kernels, const RandomExpert& expert) {
+    std::vector<float> sums(3 * SumRows(kRows)), out(kRows);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] = 1.0f + static_cast<float>(i % 17);
+    return CompareFinishRows(kernels, expert.w, 0, kRows, sums.data(), 3, SumRows(kRows), -0.5f,
+                             out.data());
   }
   std::string DeltaStep(const Kernels& kernels) {
     std::vector<float> out(kValues), scratch(kValues);
@@ -135,10 +141,10 @@ Kernels Broken() {
 }
 
 // Functions of `right` with one byte or element off.
-Kernels BrokenBytes(const Kernels& table) {
+Kernels BrokenBytes(const Kernels& whole) {
   static Kernels right;
-  right = table;
-  Kernels broken = table;
+  right = whole;
+  Kernels broken = whole;
   if (right.split_input != nullptr) {
     broken.split_input = [](const float* x, int64_t columns, uint8_t* out) {
       right.split_input(x, columns, out);
@@ -150,16 +156,22 @@ Kernels BrokenBytes(const Kernels& table) {
       y[69] *= 1.01f;
     };
   }
-  broken.build_tables = [](const ExpertMatrix& w, const float* x, int64_t begin, int64_t end,
-                           uint8_t* tables, float* scratch) {
-    right.build_tables(w, x, begin, end, tables, scratch);
-    uint8_t& low = tables[kTableHeaderBytes + 9];
+  broken.build_table = [](const ExpertMatrix& w, const float* x, int64_t group,
+                          const IndexChunks& next, uint8_t* table, float* scratch) {
+    right.build_table(w, x, group, next, table, scratch);
+    uint8_t& low = table[kTableHeaderBytes + 9];
     low = static_cast<uint8_t>(low < 8 ? low + 2 : low - 2);
   };
-  broken.table_rows = [](const ExpertMatrix& w, int64_t begin, int64_t end, const uint8_t* tables,
-                         float* y) {
-    right.table_rows(w, begin, end, tables, y);
-    y[69] *= 1.001f;
+  broken.table_rows = [](const ExpertMatrix& w, int64_t begin, int64_t end, int64_t group,
+                         const uint8_t* table, const IndexChunks& next, bool is_first,
+                         float* sums) {
+    right.table_rows(w, begin, end, group, table, next, is_first, sums);
+    for (int64_t i = 64; i < 2 * kIndexBlock; ++i) sums[i] *= 1.01f;  // where row 64 is
+  };
+  broken.finish_rows = [](const ExpertMatrix& w, int64_t begin, int64_t end, const float* sums,
+                          int64_t parts, int64_t part_stride, float offset, float* y) {
+    right.finish_rows(w, begin, end, sums, parts, part_stride, offset, y);
+    if (parts > 1) y[69] *= 1.001f;
   };
   return broken;
 }
@@ -183,11 +195,12 @@ WASTE_KERNEL_CASE(nothing_is_said_about_right_kernels) {
     for (const TrunkFormat format : {TrunkFormat::kQ8G, TrunkFormat::kQ4G})
       BOOST_TEST(inputs.SplitRows(kernels, kernels, format) == "");
   }
-  if (kernels.build_tables == nullptr) return;
+  if (kernels.build_table == nullptr) return;
   for (const ExpertCodec& codec : kExpertCodecs) {
     const RandomExpert expert(codec, kRows, kColumns);
-    BOOST_TEST(inputs.BuildTables(kernels, expert) == "");
+    BOOST_TEST(inputs.BuildTable(kernels, expert) == "");
     BOOST_TEST(inputs.TableRows(kernels, kernels, expert) == "");
+    BOOST_TEST(inputs.FinishRows(kernels, expert) == "");
   }
 }
 
@@ -217,11 +230,12 @@ WASTE_KERNEL_CASE(a_wrong_byte_is_told) {
     for (const TrunkFormat format : {TrunkFormat::kQ8G, TrunkFormat::kQ4G})
       RequireToldElement(inputs.SplitRows(broken, kernels, format), "split row 69:");
   }
-  if (kernels.build_tables == nullptr) return;
+  if (kernels.build_table == nullptr) return;
   for (const ExpertCodec& codec : kExpertCodecs) {
     const RandomExpert expert(codec, kRows, kColumns);
-    RequireToldElement(inputs.BuildTables(broken, expert), "table entry 9:");
-    RequireToldElement(inputs.TableRows(broken, kernels, expert), "table row 69:");
+    RequireToldElement(inputs.BuildTable(broken, expert), "table entry 9:");
+    RequireToldElement(inputs.TableRows(broken, kernels, expert), "table row 64:");
+    RequireToldElement(inputs.FinishRows(broken, expert), "finished row 69:");
   }
 }
 

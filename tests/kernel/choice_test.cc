@@ -60,7 +60,8 @@ WASTE_KERNEL_CASE(every_function_of_a_table_is_there) {
   BOOST_TEST(kernels.multiply_add != nullptr);
   for (const auto function : {kernels.exp, kernels.sigmoid, kernels.softplus, kernels.tanh})
     BOOST_TEST(function != nullptr);
-  BOOST_TEST((kernels.build_tables == nullptr) == (kernels.table_rows == nullptr));
+  BOOST_TEST((kernels.build_table == nullptr) == (kernels.table_rows == nullptr));
+  BOOST_TEST((kernels.build_table == nullptr) == (kernels.finish_rows == nullptr));
   BOOST_TEST((kernels.split_input == nullptr) == (kernels.split_rows == nullptr));
 }
 

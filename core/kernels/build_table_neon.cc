@@ -82,13 +82,13 @@ void QuantiseBook(const float* products, float low, const Steps& steps, int64_t 
   }
 }
 
-// The tables of group g.
-void BuildGroup(const ExpertMatrix& w, const float* x, int64_t g, float* products, uint8_t* table) {
+}  // namespace
+
+void BuildTableNeon(const ExpertMatrix& w, const float* x, int64_t group,
+                    const IndexChunks& /*next*/, uint8_t* table, float* products) {
   Span spans[kMostTableBooks];
   const int64_t stages = w.codec.stages, entries = w.codec.entries;
-  const int64_t first = g * TableVectors(w.codec), vectors = w.columns / kVectorSize;
-  const int64_t count =
-      vectors - first < TableVectors(w.codec) ? vectors - first : TableVectors(w.codec);
+  const int64_t first = group * TableVectors(w.codec), count = GroupVectors(w, group);
   float widest[kMaxStages] = {}, offset = 0.0f;
   for (int64_t book = 0; book < count * stages; ++book) {
     const int64_t v = book / stages, s = book % stages;
@@ -105,14 +105,6 @@ void BuildGroup(const ExpertMatrix& w, const float* x, int64_t g, float* product
   for (int64_t book = 0; book < count * stages; ++book)
     QuantiseBook(products + book * entries, spans[book].low, steps, entries,
                  table + kTableHeaderBytes + book * 2 * entries);
-}
-
-}  // namespace
-
-void BuildTablesNeon(const ExpertMatrix& w, const float* x, int64_t group_begin, int64_t group_end,
-                     uint8_t* tables, float* scratch) {
-  for (int64_t g = group_begin; g < group_end; ++g)
-    BuildGroup(w, x, g, scratch, tables + g * TableGroupBytes(w.codec));
 }
 
 }  // namespace waste

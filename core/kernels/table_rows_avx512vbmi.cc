@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The look-up tables of expert_tables.h with AVX-512 VBMI. A table of 256 bytes is four registers:
-// two vpermi2b and a blend look 64 indices up. A block's bytes hold its rows' stages in turn; the
-// stages are pulled apart by blends, shifts and rotations that leave the rows in an order of their
-// own (Indices::Row), undone once a matrix is summed. Runs only where
-// CpuHas(Isa::kAvx512Vbmi). Any thread.
+// Rows by the look-up tables of expert_tables.h with AVX-512 VBMI; build_table_avx512vbmi.cc fills
+// them. A table of 256 bytes is four registers: two vpermi2b and a blend look 64 indices up. A
+// block's bytes hold its rows' stages in turn; the stages are pulled apart by blends, shifts and
+// rotations that leave the rows in an order of their own (Codes::Row), undone once a matrix is
+// summed. Runs only where CpuHas(Isa::kAvx512Vbmi). Any thread.
 
 #include "kernels/tables.h"
 
@@ -30,7 +30,6 @@ namespace {
 
 constexpr int64_t kBlocksAtOnce = 2;  // that share the loads of the tables
 constexpr int64_t kBlocksAhead = 4;   // that are fetched meanwhile, of a group 1.5 KB and more
-constexpr int64_t kMostBlocks = 32;   // of one pass over the tables
 constexpr int64_t kLine = 64;         // bytes of a cache line and of a register
 
 // Bit p is set where p % 3 == first.
@@ -212,9 +211,11 @@ struct WordSums {
   WASTE_OP __m512i Even() const { return _mm512_sub_epi16(all, _mm512_slli_epi16(odd, 8)); }
 };
 
-// Adds the group's part of 64 rows, low + kBase * high, to `sums`.
+// Adds the group's part of 64 rows, low + kBase * high, to `sums`, or writes it there.
 template <typename Codes>
-WASTE_OP void AddGroup(const WordSums& low, const WordSums& high, float delta, float* sums) {
+WASTE_OP void AddGroup(const WordSums& low, const WordSums& high, float delta, bool is_first,
+                       float* sums) {
+  const auto there = static_cast<__mmask16>(is_first ? 0 : 0xFFFF);
   const __m512i weights =
       _mm512_set1_epi32(static_cast<int32_t>(TableBase(Codes::kStages)) << 16 | 1);
   const __m512i evens[2] = {low.Even(), high.Even()};
@@ -226,7 +227,8 @@ WASTE_OP void AddGroup(const WordSums& low, const WordSums& high, float delta, f
   WASTE_UNROLL
   for (int i = 0; i < 4; ++i) {
     const __m512 value = _mm512_cvtepi32_ps(_mm512_madd_epi16(pairs[i], weights));
-    _mm512_store_ps(sums + 16 * i, _mm512_fmadd_ps(value, factor, _mm512_load_ps(sums + 16 * i)));
+    _mm512_storeu_ps(sums + 16 * i,
+                     _mm512_fmadd_ps(value, factor, _mm512_maskz_loadu_ps(there, sums + 16 * i)));
   }
 }
 
@@ -241,7 +243,7 @@ constexpr int64_t PositionOf(int64_t i) {
 template <typename Codes, int64_t kBlocks>
 WASTE_SIMD void GroupOfBlocks(const uint8_t* table, int64_t vectors, float delta,
                               const uint8_t* bytes, int64_t block_bytes, const uint8_t* next,
-                              float* sums) {
+                              bool is_first, float* sums) {
   constexpr int64_t kStep = kIndexBlock * Codes::kBytes;
   WordSums low[kBlocks] = {}, high[kBlocks] = {};
   for (int64_t v = 0; v < vectors; ++v) {
@@ -275,206 +277,109 @@ WASTE_SIMD void GroupOfBlocks(const uint8_t* table, int64_t vectors, float delta
   }
   WASTE_UNROLL
   for (int64_t b = 0; b < kBlocks; ++b)
-    AddGroup<Codes>(low[b], high[b], delta, sums + b * kIndexBlock);
-}
-
-WASTE_OP float HalfAt(const uint8_t* bytes) {
-  uint16_t half;
-  __builtin_memcpy(&half, bytes, 2);
-  return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(half)));
-}
-
-// Float i of `sums` is of row kRows.at[i].
-template <typename Codes>
-WASTE_SIMD void StoreBlock(const float* sums, float offset, const uint8_t* scales, int64_t count,
-                           float* y) {
-  static constexpr auto kRows = [] {
-    struct {
-      uint8_t at[kIndexBlock];
-    } rows{};
-    for (int64_t i = 0; i < kIndexBlock; ++i)
-      rows.at[i] = static_cast<uint8_t>(Codes::Row(PositionOf(i)));
-    return rows;
-  }();
-  for (int64_t i = 0; i < kIndexBlock; ++i) {
-    const int64_t row = kRows.at[i];
-    if (row < count) y[row] = HalfAt(scales + 2 * row) * (sums[i] + offset);
-  }
-}
-
-// At most kMostBlocks blocks from row_begin on.
-template <typename Codes>
-WASTE_SIMD void SomeBlocks(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
-                           const uint8_t* tables, float* y) {
-  alignas(64) float sums[kMostBlocks * kIndexBlock];
-  const int64_t vectors = w.columns / kVectorSize;
-  const int64_t group_vectors = TableVectors(w.codec);
-  const int64_t group_bytes = TableGroupBytes(w.codec);
-  const int64_t block_bytes = vectors * kIndexBlock * Codes::kBytes;
-  const int64_t blocks = (row_end - row_begin + kIndexBlock - 1) / kIndexBlock;
-  const uint8_t* const first = w.indices + row_begin / kIndexBlock * block_bytes;
-  for (int64_t i = 0; i < blocks * kIndexBlock; ++i) sums[i] = 0.0f;
-  float offset = 0.0f;
-  for (int64_t v = 0; v < vectors; v += group_vectors, tables += group_bytes) {
-    TableHeader header;
-    __builtin_memcpy(&header, tables, sizeof header);
-    offset += header.offset;
-    const int64_t count = vectors - v < group_vectors ? vectors - v : group_vectors;
-    const uint8_t* bytes = first + v * kIndexBlock * Codes::kBytes;
-    const uint8_t* const next_group = bytes + count * kIndexBlock * Codes::kBytes;
-    for (int64_t b = 0; b < blocks; b += kBlocksAtOnce) {
-      const uint8_t* const here = bytes + b * block_bytes;
-      const int64_t ahead = b + kBlocksAhead;
-      const uint8_t* const next = ahead < blocks ? bytes + ahead * block_bytes
-                                                 : next_group + (ahead - blocks) * block_bytes;
-      float* const to = sums + b * kIndexBlock;
-      if (blocks - b >= kBlocksAtOnce)
-        GroupOfBlocks<Codes, kBlocksAtOnce>(tables + kTableHeaderBytes, count, header.delta, here,
-                                            block_bytes, next, to);
-      else
-        GroupOfBlocks<Codes, 1>(tables + kTableHeaderBytes, count, header.delta, here, block_bytes,
-                                next, to);
-    }
-  }
-  for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t row = row_begin + b * kIndexBlock;
-    StoreBlock<Codes>(sums + b * kIndexBlock, offset, w.scales + 2 * row,
-                      row_end - row < kIndexBlock ? row_end - row : kIndexBlock, y + row);
-  }
+    AddGroup<Codes>(low[b], high[b], delta, is_first, sums + b * kIndexBlock);
 }
 
 template <typename Codes>
 WASTE_SIMD void TableRowsAs(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
-                            const uint8_t* tables, float* y) {
-  constexpr int64_t kRows = kMostBlocks * kIndexBlock;
-  for (int64_t r = row_begin; r < row_end; r += kRows)
-    SomeBlocks<Codes>(w, r, row_end - r < kRows ? row_end : r + kRows, tables, y);
+                            int64_t group, const uint8_t* table, const IndexChunks& next,
+                            bool is_first, float* sums) {
+  const IndexChunks chunks = ChunksOf(w, row_begin, row_end, group);
+  const int64_t vectors = chunks.bytes / (kIndexBlock * Codes::kBytes);
+  const float delta = HeaderOf(table).delta;
+  for (int64_t b = 0; b < chunks.count; b += kBlocksAtOnce) {
+    const uint8_t* const here = chunks.first + b * chunks.stride;
+    const int64_t ahead = b + kBlocksAhead;
+    const uint8_t* const fetched = ahead < chunks.count
+                                       ? chunks.first + ahead * chunks.stride
+                                       : next.first + (ahead - chunks.count) * next.stride;
+    float* const to = sums + b * kIndexBlock;
+    if (chunks.count - b >= kBlocksAtOnce)
+      GroupOfBlocks<Codes, kBlocksAtOnce>(table + kTableHeaderBytes, vectors, delta, here,
+                                          chunks.stride, fetched, is_first, to);
+    else
+      GroupOfBlocks<Codes, 1>(table + kTableHeaderBytes, vectors, delta, here, chunks.stride,
+                              fetched, is_first, to);
+  }
 }
 
-WASTE_SIMD void TableRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
-                          const uint8_t* tables, float* y) {
+WASTE_SIMD void TableRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, int64_t group,
+                          const uint8_t* table, const IndexChunks& next, bool is_first,
+                          float* sums) {
   if (w.codec.kind == IndexKind::kPacked6)
-    return TableRowsAs<PackedStages>(w, row_begin, row_end, tables, y);
+    return TableRowsAs<PackedStages>(w, row_begin, row_end, group, table, next, is_first, sums);
   switch (w.codec.stages) {
     case 2:
-      return TableRowsAs<TwoStages>(w, row_begin, row_end, tables, y);
+      return TableRowsAs<TwoStages>(w, row_begin, row_end, group, table, next, is_first, sums);
     case 3:
-      return TableRowsAs<ThreeStages>(w, row_begin, row_end, tables, y);
+      return TableRowsAs<ThreeStages>(w, row_begin, row_end, group, table, next, is_first, sums);
     case 4:
-      return TableRowsAs<FourStages>(w, row_begin, row_end, tables, y);
+      return TableRowsAs<FourStages>(w, row_begin, row_end, group, table, next, is_first, sums);
     default:
-      return TableRowsAs<SixStages>(w, row_begin, row_end, tables, y);
+      return TableRowsAs<SixStages>(w, row_begin, row_end, group, table, next, is_first, sums);
   }
 }
 
-struct Span {
-  float low, high;
-};
-
-// T[e] = x . C[:, e] for all entries of one book.
-WASTE_SIMD Span MultiplyBook(const float* x, const float* turned, int64_t entries,
-                             float* products) {
-  constexpr int64_t kAtOnce = 4;  // chains of multiply-adds
-  __m512 factor[kVectorSize];
-  for (int64_t i = 0; i < kVectorSize; ++i) factor[i] = _mm512_set1_ps(x[i]);
-  __m512 low = _mm512_set1_ps(__builtin_huge_valf()), high = _mm512_set1_ps(-__builtin_huge_valf());
-  for (int64_t e = 0; e < entries; e += 16 * kAtOnce) {
-    __m512 sum[kAtOnce];
-    WASTE_UNROLL
-    for (int64_t j = 0; j < kAtOnce; ++j)
-      sum[j] = _mm512_mul_ps(factor[0], _mm512_loadu_ps(turned + e + 16 * j));
-    WASTE_UNROLL
-    for (int64_t i = 1; i < kVectorSize; ++i) {
-      WASTE_UNROLL
-      for (int64_t j = 0; j < kAtOnce; ++j)
-        sum[j] =
-            _mm512_fmadd_ps(factor[i], _mm512_loadu_ps(turned + i * entries + e + 16 * j), sum[j]);
-    }
-    WASTE_UNROLL
-    for (int64_t j = 0; j < kAtOnce; ++j) {
-      _mm512_storeu_ps(products + e + 16 * j, sum[j]);
-      low = _mm512_min_ps(low, sum[j]);
-      high = _mm512_max_ps(high, sum[j]);
-    }
-  }
-  return {_mm512_reduce_min_ps(low), _mm512_reduce_max_ps(high)};
+// Where row r of a block stands among its sums.
+template <typename Codes>
+constexpr auto PlacesOfRows() {
+  struct {
+    int32_t at[kIndexBlock];
+  } places{};
+  for (int64_t i = 0; i < kIndexBlock; ++i)
+    places.at[Codes::Row(PositionOf(i))] = static_cast<int32_t>(i);
+  return places;
 }
 
-// What `QuantiseBook` needs of a group. A step so small that its inverse is not finite is 0.
-struct Steps {
-  float inverse_delta;
-  int base;
-  int shift;         // q / base = (q * inverse_base >> 16) >> shift, exact for all that occurs
-  int inverse_base;  // 16 bits
-};
-
-WASTE_OP Steps MakeSteps(float delta, int64_t stages) {
-  const int base = static_cast<int>(TableBase(stages));
-  const int shift = base > 64 ? 6 : 5;
-  return {delta > 0 ? 1.0f / delta : 0.0f, base, shift, ((1 << (16 + shift)) + base - 1) / base};
+WASTE_OP __mmask16 FirstLanes(int64_t n) {
+  return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
 }
 
-// q = round((T - low) / delta) = base * high byte + low byte.
-WASTE_SIMD void QuantiseBook(const float* products, float low, const Steps& steps, int64_t entries,
-                             uint8_t* table) {
-  const __m512 scale = _mm512_set1_ps(steps.inverse_delta);
-  const __m512 shift = _mm512_set1_ps(-low * steps.inverse_delta);
-  const __m512i inverse = _mm512_set1_epi16(static_cast<int16_t>(steps.inverse_base));
-  const __m512i base = _mm512_set1_epi16(static_cast<int16_t>(steps.base));
-  const __m128i down = _mm_cvtsi32_si128(steps.shift);
-  for (int64_t e = 0; e < entries; e += 32) {
-    const __m512i first =
-        _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_loadu_ps(products + e), scale, shift));
-    const __m512i second =
-        _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_loadu_ps(products + e + 16), scale, shift));
-    const __m512i q = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(first)),
-                                         _mm512_cvtepi32_epi16(second), 1);
-    const __m512i high = _mm512_srl_epi16(_mm512_mulhi_epu16(q, inverse), down);
-    const __m512i low_part = _mm512_sub_epi16(q, _mm512_mullo_epi16(high, base));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(table + e), _mm512_cvtepi16_epi8(low_part));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(table + entries + e),
-                        _mm512_cvtepi16_epi8(high));
+template <typename Codes>
+WASTE_SIMD void FinishRowsAs(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
+                             const float* sums, int64_t parts, int64_t part_stride, float offset,
+                             float* y) {
+  alignas(64) static constexpr auto kPlaces = PlacesOfRows<Codes>();
+  alignas(64) float total[kIndexBlock];
+  for (int64_t r = row_begin; r < row_end; r += kIndexBlock, sums += kIndexBlock) {
+    for (int64_t i = 0; i < kIndexBlock; i += 16) {
+      __m512 sum = _mm512_loadu_ps(sums + i);
+      for (int64_t part = 1; part < parts; ++part)
+        sum = _mm512_add_ps(sum, _mm512_loadu_ps(sums + part * part_stride + i));
+      _mm512_store_ps(total + i, _mm512_add_ps(sum, _mm512_set1_ps(offset)));
+    }
+    for (int64_t i = 0; i < kIndexBlock; i += 16) {
+      const __mmask16 there = FirstLanes(row_end - r - i);
+      const __m512 scale = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(there, w.scales + 2 * (r + i)));
+      const __m512 value =
+          _mm512_i32gather_ps(_mm512_load_si512(kPlaces.at + i), total, sizeof(float));
+      _mm512_mask_storeu_ps(y + r - row_begin + i, there, _mm512_mul_ps(scale, value));
+    }
   }
 }
 
-// The tables of group g.
-WASTE_SIMD void BuildGroup(const ExpertMatrix& w, const float* x, int64_t g, float* products,
-                           uint8_t* table) {
-  Span spans[kMostTableBooks];
-  const int64_t stages = w.codec.stages, entries = w.codec.entries;
-  const int64_t first = g * TableVectors(w.codec), vectors = w.columns / kVectorSize;
-  const int64_t count =
-      vectors - first < TableVectors(w.codec) ? vectors - first : TableVectors(w.codec);
-  float widest[kMaxStages] = {}, offset = 0.0f;
-  for (int64_t v = 0; v < count; ++v)
-    for (int64_t s = 0; s < stages; ++s) {
-      const int64_t book = v * stages + s;
-      spans[book] =
-          MultiplyBook(x + (first + v) * kVectorSize, w.turned_books[static_cast<size_t>(s)],
-                       entries, products + book * entries);
-      offset += spans[book].low;
-      const float width = spans[book].high - spans[book].low;
-      if (width > widest[s] || width != width) widest[s] = width;  // a NaN stays
-    }
-  const TableHeader header = MakeTableHeader(w.codec, widest, offset);
-  __builtin_memcpy(table, &header, sizeof header);
-  const Steps steps = MakeSteps(header.delta, stages);
-  for (int64_t book = 0; book < count * stages; ++book)
-    QuantiseBook(products + book * entries, spans[book].low, steps, entries,
-                 table + kTableHeaderBytes + book * 2 * entries);
-}
-
-WASTE_SIMD void BuildTables(const ExpertMatrix& w, const float* x, int64_t group_begin,
-                            int64_t group_end, uint8_t* tables, float* scratch) {
-  for (int64_t g = group_begin; g < group_end; ++g)
-    BuildGroup(w, x, g, scratch, tables + g * TableGroupBytes(w.codec));
+WASTE_SIMD void FinishRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
+                           const float* sums, int64_t parts, int64_t part_stride, float offset,
+                           float* y) {
+  if (w.codec.kind == IndexKind::kPacked6)
+    return FinishRowsAs<PackedStages>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
+  switch (w.codec.stages) {
+    case 2:
+      return FinishRowsAs<TwoStages>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
+    case 3:
+      return FinishRowsAs<ThreeStages>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
+    case 4:
+      return FinishRowsAs<FourStages>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
+    default:
+      return FinishRowsAs<SixStages>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
+  }
 }
 
 }  // namespace
 
-void AddTableKernels(Kernels& kernels) {
-  kernels.build_tables = BuildTables;
+void AddTableRowKernels(Kernels& kernels) {
   kernels.table_rows = TableRows;
+  kernels.finish_rows = FinishRows;
 }
 
 }  // namespace waste
