@@ -43,6 +43,7 @@ ExpertCache::ExpertCache(const Container& container, const ExpertCacheOptions& o
     : container_(container),
       options_(options),
       numbers_(container.manifest()),
+      slot_bytes_(container.record_bytes()),
       memory_(std::move(memory)),
       table_(numbers_.count(), options.slot_count),
       reads_(static_cast<size_t>(options.slot_count)),
@@ -117,14 +118,15 @@ void ExpertCache::LeaseAll(int32_t layer, std::span<const int32_t> experts) {
   }
   DropStaleGuesses();
   RequestMissing(layer, experts);
+  fetches_without_miss_ = missing + foreseen == 0 ? fetches_without_miss_ + 1 : 0;
   const std::lock_guard<std::mutex> lock(mutex_);
   counters_.hits += static_cast<int64_t>(experts.size()) - missing - foreseen;
   counters_.foreseen += foreseen;
   counters_.misses += missing + foreseen;
 }
 
-// A step goes through the layers in order, and through what it wants of one in the experts' order, in
-// as many fetches as it takes: one that is not behind the last begins the next step.
+// A step goes through the layers in order, and through what it wants of one in the experts' order,
+// in as many fetches as it takes: one that is not behind the last begins the next step.
 void ExpertCache::BeginStepIfNext(int32_t layer, std::span<const int32_t> experts) {
   if (experts.empty()) return;
   if (layer < last_layer_ || (layer == last_layer_ && experts.front() <= last_expert_))
@@ -138,6 +140,7 @@ bool ExpertCache::LeaseHere(int32_t number, int64_t index) {
   if (slot == kNone) return false;
   table_.Lease(slot);
   leased_[index] = slot;
+  __builtin_prefetch(memory_.data() + slot * slot_bytes_);  // its header is parsed
   return true;
 }
 
@@ -243,9 +246,9 @@ void ExpertCache::ReleaseAll() {
 
 std::span<uint8_t> ExpertCache::RecordOf(int32_t layer, int32_t slot) {
   const int64_t size = container_.manifest().layers.at(layer).record_bytes();
-  const int64_t slot_bytes = container_.record_bytes();
-  WASTE_CHECK(size <= slot_bytes);
-  return memory_.bytes().subspan(static_cast<size_t>(slot * slot_bytes), static_cast<size_t>(size));
+  WASTE_CHECK(size <= slot_bytes_);
+  return memory_.bytes().subspan(static_cast<size_t>(slot * slot_bytes_),
+                                 static_cast<size_t>(size));
 }
 
 // Slots that are leased, by the fetch that runs, for guesses and by FillOne, are kept; there are
@@ -264,9 +267,8 @@ void ExpertCache::ApplyLimit() {
     const int32_t slot = table_.Take();
     WASTE_CHECK(slot != kNone);
     retired_.push_back(slot);
-    const int64_t slot_bytes = container_.record_bytes();
-    DiscardPages(memory_.bytes().subspan(static_cast<size_t>(slot * slot_bytes),
-                                         static_cast<size_t>(slot_bytes)));
+    DiscardPages(memory_.bytes().subspan(static_cast<size_t>(slot * slot_bytes_),
+                                         static_cast<size_t>(slot_bytes_)));
   }
   if (used() < limit) next_to_fill_ = 0;
   while (used() < limit) {

@@ -74,7 +74,10 @@ class ExpertCache : public ExpertSource {
   int64_t max_experts() const override { return options_.max_experts; }
   Status Fetch(int32_t layer, std::span<const int32_t> experts, const std::function<bool()>& stop,
                const Use& use) override;
-  int64_t max_expected() const override { return options_.max_expected; }
+  // Guesses are of no use to who finds everything here.
+  int64_t max_expected() const override {
+    return fetches_without_miss_ < kNoMoreMisses ? options_.max_expected : 0;
+  }
   void Expect(int32_t layer, std::span<const int32_t> experts) override;
 
   // Uses only `slot_count` slots from now on (held within what one fetch needs and what Create was
@@ -97,6 +100,8 @@ class ExpertCache : public ExpertSource {
 
  private:
   static constexpr int32_t kNone = SlotTable::kNone;
+  // Fetches in a row that needed no read, after which the next are taken to need none: some tokens.
+  static constexpr int64_t kNoMoreMisses = 256;
 
   // A read that is under way into a slot, which is leased for it.
   struct Read {
@@ -134,7 +139,8 @@ class ExpertCache : public ExpertSource {
   const Container& container_;
   const ExpertCacheOptions options_;
   const ExpertNumbers numbers_;
-  AlignedBuffer memory_;  // [slots, record_bytes]
+  const int64_t slot_bytes_;  // of the largest record
+  AlignedBuffer memory_;      // [slots, slot_bytes_]
 
   std::mutex fetch_mutex_;  // held through a Fetch; guards what follows, taken before mutex_
   SlotTable table_;
@@ -143,6 +149,7 @@ class ExpertCache : public ExpertSource {
   int64_t last_fetch_us_ = 0;                    // when it ended
   std::vector<int32_t> leased_;                  // slots of the Fetch that runs, by index
   int64_t awaited_ = 0;                          // of them, those whose reads are under way
+  int64_t fetches_without_miss_ = 0;             // since the last that had one
   std::vector<Read> reads_;                      // by slot
   std::vector<uint8_t> is_guess_;                // by slot: read ahead, and not asked for yet
   std::vector<int32_t> guesses_;                 // slots with reads that nobody waits for

@@ -90,6 +90,16 @@ BOOST_AUTO_TEST_CASE(a_stale_guess_that_has_not_begun_is_never_read) {
   BOOST_TEST(cache->counters().foreseen == 1);
 }
 
+BOOST_AUTO_TEST_CASE(who_has_missed_nothing_for_long_is_not_asked_for_guesses) {
+  const auto cache = CacheAhead(6, 3, 3);
+  MustFetch(*cache, 1, {0, 1});
+  BOOST_TEST(cache->max_expected() == 3);
+  for (int i = 0; i < 300; ++i) MustFetch(*cache, 1, {0, 1});
+  BOOST_TEST(cache->max_expected() == 0);
+  MustFetch(*cache, 2, {1});
+  BOOST_TEST(cache->max_expected() == 3);
+}
+
 BOOST_AUTO_TEST_CASE(guesses_are_as_many_as_there_is_room_for_the_likeliest_first) {
   const auto cache = CacheAhead(5, 3, 2, 4);
   FetchExpecting(*cache, 1, {0}, 2, {7, 3, 5, 1});
