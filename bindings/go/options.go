@@ -144,9 +144,9 @@ func WithReadLanes(count int) OpenOption {
 	return openFunc(func(c *openConfig) { c.readLanes = count })
 }
 
-// WithCPUList sets the CPUs to compute on, as in "0-3,8"; Linux only. A thread that waits for tokens
-// is one of those that compute, and is put back where it was after each step. "" is where the system
-// puts them, but on no slow CPU unless WithThreads says how many there are.
+// WithCPUList sets the CPUs to compute on, as in "0-3,8"; Linux only. A thread that waits for
+// tokens is one of those that compute, and is put back where it was after each step. "" is where
+// the system puts them, but on no slow CPU unless WithThreads says how many there are.
 func WithCPUList(cpus string) OpenOption {
 	return openFunc(func(c *openConfig) { c.cpuList = cpus })
 }

@@ -67,7 +67,7 @@ std::set<std::string> ThreadsOn(const std::string& place) {
 
 std::string ThisThread() { return std::to_string(gettid()); }
 
-// An answer of `options`' model, and what else there is to see of it.
+// The answer of a model that `options` open.
 std::string TextOn(const waste_open_options& options) {
   return Ask(NewSession(Open(MiniModel(), &options)), kQuestion).text;
 }
@@ -77,9 +77,9 @@ BOOST_AUTO_TEST_SUITE(cpu_list)
 BOOST_AUTO_TEST_CASE(a_list_changes_no_text, *boost::unit_test::precondition(HasOneCpu)) {
   const std::string text = TextOn(Sized<waste_open_options>());
   const std::string first = FirstCpu(), both = first + "," + LastCpu();
-  for (const auto& list : {std::string(), first, both})
-    for (const int32_t threads : {0, 1, 4})
-      BOOST_TEST(TextOn(OnCpus(list.c_str(), threads)) == text);
+  for (const std::string& list : {std::string(), first, both})
+    BOOST_TEST(TextOn(OnCpus(list.c_str())) == text);
+  BOOST_TEST(TextOn(OnCpus(first.c_str(), 3)) == text);
 }
 
 BOOST_AUTO_TEST_CASE(threads_are_told_as_obtained, *boost::unit_test::precondition(HasTwoCpus)) {
@@ -168,8 +168,8 @@ BOOST_AUTO_TEST_CASE(a_callers_thread_is_put_back_however_its_step_ends,
     const char* script;
     int32_t status;
   } kCases[] = {
-      {R"({"answers": [[{"stall_ms": 300}, "ok"]]})", WASTE_OK},
-      {R"({"answers": [[{"stall_ms": 300}, "ok", {"error": "IO", "message": "bank 3"}]]})",
+      {R"({"answers": [[{"stall_ms": 1000}, "ok"]]})", WASTE_OK},
+      {R"({"answers": [[{"stall_ms": 1000}, "ok", {"error": "IO", "message": "bank 3"}]]})",
        WASTE_ERR_IO},
       {R"({"answers": [[{"stall_ms": 60000}, "never"]]})", WASTE_ERR_CANCELLED},
   };

@@ -120,8 +120,8 @@ public final class ModelOptions {
     }
 
     /**
-     * Threads that work; 0 (the default) is one for each CPU of the {@link #cpuList list}, or without
-     * one for each core granted to this process that is not slow.
+     * Threads that work; 0 (the default) is one for each CPU of the {@link #cpuList list}, or
+     * without one for each core granted to this process that is not slow.
      */
     public Builder threads(int value) {
       Check.that(value >= 0, "threads", value);
