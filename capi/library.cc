@@ -15,7 +15,7 @@ namespace {
   static_assert(sizeof(type) == (size) && offsetof(type, last) == (last_offset), \
                 "the layout of " #type " has changed")
 WASTE_LAYOUT(waste_error, 520, message, 16);
-WASTE_LAYOUT(waste_open_options, 48, read_lanes, 44);
+WASTE_LAYOUT(waste_open_options, 56, cpu_list, 48);
 WASTE_LAYOUT(waste_session_options, 16, context, 8);
 WASTE_LAYOUT(waste_generation_options, 88, reserved, 84);
 WASTE_LAYOUT(waste_memory_plan, 88, reserved_bytes, 80);

@@ -2,6 +2,8 @@
 
 #include "translate.h"
 
+#include <cstddef>
+
 #include "boundary.h"
 
 namespace waste {
@@ -38,6 +40,10 @@ Result<OpenOptions> ToOpenOptions(const waste_open_options* given) {
   options.exact = o.arithmetic == WASTE_ARITHMETIC_EXACT;
   WASTE_ASSIGN(options.verify, Switch(o.verify, "verify"));
   options.isa = static_cast<Isa>(o.isa);
+  // A struct that ends inside the pointer has none.
+  constexpr size_t kEnd = offsetof(waste_open_options, cpu_list) + sizeof o.cpu_list;
+  if (given == nullptr || given->struct_size < kEnd) return options;
+  WASTE_ASSIGN(options.cpu_list, Text(o.cpu_list, -1, "cpu_list"));
   return options;
 }
 

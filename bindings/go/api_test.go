@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -182,6 +183,38 @@ func TestOpenOptionsReachTheLibrary(t *testing.T) {
 	}
 	_, err = session.Ask(background, "x", waste.Temperature(-1))
 	wantError(t, err, waste.ErrArgument)
+}
+
+// firstCPU is the first that this process may use.
+func firstCPU(t *testing.T) string {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	check(t, err)
+	for _, line := range strings.Split(string(status), "\n") {
+		if list := strings.TrimPrefix(line, "Cpus_allowed_list:\t"); list != line {
+			return strings.FieldsFunc(list, func(r rune) bool { return r == '-' || r == ',' })[0]
+		}
+	}
+	t.Fatal("the system tells no CPUs")
+	return ""
+}
+
+func TestCPUListsReachTheLibrary(t *testing.T) {
+	first := firstCPU(t)
+	model := open(t, miniModel, waste.WithCPUList(first))
+	info, err := model.Info()
+	check(t, err)
+	if info.Threads != 1 {
+		t.Fatalf("%+v", info)
+	}
+	wantText(t, newSession(t, model), capital, rome)
+	for _, list := range []string{"x", first + ",", "8191", first + "\x00", "\xff"} {
+		_, err := waste.Open(miniModel, waste.WithCPUList(list))
+		wantError(t, err, waste.ErrArgument)
+		if !strings.Contains(err.Error(), "cpu_list") {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestMessagesAndContinue(t *testing.T) {

@@ -132,6 +132,9 @@ func openOptions(c openConfig) cwaste.Waste_open_options {
 	o.SetArithmetic(int32(c.arithmetic))
 	o.SetIsa(int32(c.isa))
 	o.SetRead_lanes(int32Of(c.readLanes))
+	if c.cpuList != "" && o.Set_cpu_list(bytesOf(c.cpuList)) != 0 {
+		panic("waste: no memory for the list of CPUs") // as Go itself ends without memory
+	}
 	return o
 }
 

@@ -16,6 +16,7 @@ type openConfig struct {
 	arithmetic  Arithmetic
 	isa         ISA
 	readLanes   int
+	cpuList     string
 }
 
 type convertConfig struct {
@@ -64,8 +65,8 @@ type SynthesisOption interface{ synthesisOption(*synthesisConfig) }
 // ThreadsOption is made by WithThreads.
 type ThreadsOption int
 
-// WithThreads sets the number of the engine's threads; 0 is one for each core granted to this
-// process.
+// WithThreads sets the number of the engine's threads; 0 is one for each CPU of WithCPUList, or
+// without it one for each core granted to this process that is not slow.
 func WithThreads(count int) ThreadsOption { return ThreadsOption(count) }
 
 func (o ThreadsOption) openOption(c *openConfig)       { c.threads = int(o) }
@@ -141,6 +142,13 @@ func WithISA(isa ISA) OpenOption { return openFunc(func(c *openConfig) { c.isa =
 // when the model is opened.
 func WithReadLanes(count int) OpenOption {
 	return openFunc(func(c *openConfig) { c.readLanes = count })
+}
+
+// WithCPUList sets the CPUs to compute on, as in "0-3,8"; Linux only. A thread that waits for
+// tokens is one of those that compute, and is put back where it was after each step. "" is where
+// the system puts them, but on no slow CPU unless WithThreads says how many there are.
+func WithCPUList(cpus string) OpenOption {
+	return openFunc(func(c *openConfig) { c.cpuList = cpus })
 }
 
 type sessionFunc func(*sessionConfig)

@@ -58,7 +58,7 @@ WASTE_HANDLE(waste_generation)
 WASTE_HANDLE(waste_job)
 
 // A struct is made zeroed and sized on the C side; its proxy is small and is deleted by layer 2.
-%define WASTE_STRUCT(T)
+%define WASTE_STRUCT_MADE(T)
 %ignore T::struct_size;
 %ignore T::reserved;
 %extend T {
@@ -67,16 +67,41 @@ WASTE_HANDLE(waste_job)
     if (made) made->struct_size = (uint32_t)sizeof *made;
     return made;
   }
+}
+%enddef
+%define WASTE_STRUCT(T)
+WASTE_STRUCT_MADE(T)
+%extend T {
   ~T() { free($self); }
 }
 %enddef
+
+// The one text within a struct: bytes and their count go in, and the struct owns a copy. A NUL
+// among them would end the list unseen, so the library gets '?' to refuse. -1: there is no memory.
+%ignore waste_open_options::cpu_list;
+%extend waste_open_options {
+  ~waste_open_options() {
+    free((char *)$self->cpu_list);
+    free($self);
+  }
+  int32_t set_cpu_list(const char *text, int64_t text_size) {
+    char *made = (char *)malloc((size_t)text_size + 1);
+    int64_t i;
+    if (!made) return -1;
+    for (i = 0; i < text_size; ++i) made[i] = text[i] ? text[i] : '?';
+    made[text_size] = 0;
+    free((char *)$self->cpu_list);
+    $self->cpu_list = made;
+    return 0;
+  }
+}
 %ignore waste_error;
 %ignore waste_open_options_init;
 %ignore waste_session_options_init;
 %ignore waste_generation_options_init;
 %ignore waste_convert_options_init;
 %ignore waste_synthesis_options_init;
-WASTE_STRUCT(waste_open_options)
+WASTE_STRUCT_MADE(waste_open_options)
 WASTE_STRUCT(waste_session_options)
 WASTE_STRUCT(waste_generation_options)
 WASTE_STRUCT(waste_memory_plan)

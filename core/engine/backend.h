@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "budget/memory_plan.h"
 #include "chat/chat_format.h"
+#include "os/cpu_list.h"
 #include "os/reservation.h"
 #include "os/system.h"
 #include "tokenizer/tokenizer.h"
@@ -111,6 +112,7 @@ struct BackendInfo {
   // How long a step may be, and what of scratch the longer ones take; the shortest first.
   std::array<PrefillStep, 5> prefill_steps = {{{64, 0}}};
   int32_t threads = 1;
+  CpuSet cpus;  // where steps are to run; empty: anywhere
   Isa isa = Isa::kScalar;
   bool direct_io = false;
   int32_t lanes = 0;                 // reads at once; 0 without experts on disk

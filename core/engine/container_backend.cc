@@ -14,19 +14,16 @@
 #include "model/forward.h"
 #include "model/state.h"
 #include "model/weights.h"
+#include "os/cpu_affinity.h"
 #include "os/system.h"
 #include "parallel/thread_pool.h"
 
 namespace waste {
 namespace {
 
-constexpr int32_t kMaxThreads = 1024;
 constexpr int64_t kMaxContext = int64_t{1} << 24;
 
 Status CheckOptions(const OpenOptions& options) {
-  if (options.threads < 0 || options.threads > kMaxThreads)
-    return Failure(Code::kArgument, "threads is ", options.threads, "; it may be 0 to ",
-                   kMaxThreads);
   if (options.context < 0 || options.context > kMaxContext)
     return Failure(Code::kArgument, "context is ", options.context, "; it may be 0 to ",
                    kMaxContext);
@@ -53,8 +50,8 @@ void AddPrefillSteps(const PreparedContainer& prepared, const OpenOptions& optio
     const bool is_least = rows == Forward::kLeastRows;
     if (rows > Forward::kMostRows || (!is_least && rows / 2 >= prepared.context)) break;
     const int64_t bytes = Forward::ScratchBytes(
-        prepared.config, prepared.container->manifest().codec, *prepared.kernels, prepared.threads,
-        {.max_rows = rows, .fast = !options.exact});
+        prepared.config, prepared.container->manifest().codec, *prepared.kernels,
+        prepared.team.threads, {.max_rows = rows, .fast = !options.exact});
     if (is_least) sizes.scratch_bytes = bytes;
     step = {rows, bytes - sizes.scratch_bytes};
     rows *= 2;
@@ -224,6 +221,7 @@ class ContainerBackend : public Backend {
   const Container& container() const { return *prepared_.container; }
   const ModelConfig& config() const { return prepared_.config; }
 
+  Status LoadWeights(Progress& progress);
   void FillInfo();
 
   // In order of use: what comes later points into what came before.
@@ -270,7 +268,8 @@ void ContainerBackend::FillInfo() {
   info_.token_trunk_bytes = plan().trunk_bytes - container().codebook_bytes();
   info_.token_flops = TokenFlops(container(), config());
   info_.context = prepared_.context;
-  info_.threads = prepared_.threads;
+  info_.threads = prepared_.team.threads;
+  info_.cpus = prepared_.team.cpus;
   info_.isa = prepared_.kernels->isa;
   info_.prefill_steps = prepared_.sizes.prefill_steps;
   info_.direct_io = container().direct_io();
@@ -282,10 +281,17 @@ void ContainerBackend::FillInfo() {
       info_.stop_tokens.push_back(id);
 }
 
+// The caller works too, but the threads that are started later must not inherit its place.
+Status ContainerBackend::LoadWeights(Progress& progress) {
+  const OnCpus on_cpus(prepared_.team.cpus);
+  WASTE_ASSIGN(weights_, Weights::Load(container(), config(), progress, pool_.get()));
+  return Status();
+}
+
 Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
   WASTE_ASSIGN(text_, LoadText(container(), config()));
-  WASTE_ASSIGN(pool_, ThreadPool::Create(prepared_.threads));
-  WASTE_ASSIGN(weights_, Weights::Load(container(), config(), progress, pool_.get()));
+  WASTE_ASSIGN(pool_, ThreadPool::Create(prepared_.team.threads, prepared_.team.cpus));
+  WASTE_TRY(LoadWeights(progress));
   if (plan().slot_count > 0) {
     WASTE_ASSIGN(streamer_, ExpertStreamer::Create(container(), plan(), config().moe.top_k, options,
                                                    progress));
@@ -304,13 +310,13 @@ Status ContainerBackend::Load(const OpenOptions& options, Progress& progress) {
 Result<PreparedContainer> PrepareContainer(const std::string& path, const OpenOptions& options) {
   WASTE_TRY(CheckOptions(options));
   PreparedContainer prepared;
+  WASTE_ASSIGN(prepared.team, ChooseTeam(options));
   WASTE_ASSIGN(prepared.container, Container::Open(path, options.io, options.open_file));
   WASTE_ASSIGN(prepared.config, ParseModelConfig(prepared.container->manifest(),
                                                  prepared.container->chat().has_value()));
   const ModelConfig& config = prepared.config;
   WASTE_TRY(prepared.container->SetExpertDims({config.moe.inner, config.expert_outer()}));
   WASTE_ASSIGN(prepared.context, ChooseContext(config, options.context));
-  prepared.threads = options.threads > 0 ? options.threads : GrantedCores();
   WASTE_ASSIGN(const int64_t weight_bytes, Weights::Measure(*prepared.container, config));
   WASTE_ASSIGN(prepared.kernels, KernelsFor(options.isa));
   prepared.sizes = SizesOf(prepared, options, weight_bytes);

@@ -15,6 +15,7 @@
 #include "container/container.h"
 #include "engine/backend.h"
 #include "engine/open_options.h"
+#include "engine/team.h"
 #include "kernels/kernels.h"
 #include "model/config.h"
 
@@ -25,7 +26,7 @@ struct PreparedContainer {
   std::unique_ptr<Container> container;
   ModelConfig config;
   int64_t context = 0;
-  int32_t threads = 1;
+  Team team;
   const Kernels* kernels = nullptr;
   ModelSizes sizes;
 };

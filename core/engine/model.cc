@@ -8,6 +8,7 @@
 #include "engine/container_backend.h"
 #include "engine/memory_grant.h"
 #include "engine/scripted_backend.h"
+#include "os/cpu_affinity.h"
 
 namespace waste {
 namespace {
@@ -159,7 +160,10 @@ Status Model::Step(Timeline& timeline, std::span<const int32_t> tokens, std::spa
 
 void Model::RunBatch(std::span<SessionStep> batch) {
   const ExpertCounters before = backend_->counters();
-  backend_->Step(batch);
+  {
+    const OnCpus on_cpus(info().cpus);  // who leads the batch is one of the team
+    backend_->Step(batch);
+  }
   const ExpertCounters used = backend_->counters() - before;
   int64_t rows = 0, begin = 0;
   for (const SessionStep& step : batch) rows += std::ssize(step.tokens);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "budget/elastic_policy.h"
 #include "os/file.h"
@@ -24,6 +25,7 @@ struct OpenOptions {
   int64_t budget_bytes = 0;
   int64_t context = 0;
   int32_t threads = 0;
+  std::string cpu_list = {};  // where they run, as in "0-3,8"; empty: see ChooseTeam
   IoMode io = IoMode::kAuto;
   int32_t lanes = 0;      // reads at once; 0: what a short measurement finds best
   bool lookahead = true;  // guess what the next layer needs, and read it when nothing else is read

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "engine/memory_grant.h"
 #include "engine/script.h"
+#include "engine/team.h"
 
 namespace waste {
 namespace {
@@ -82,11 +83,12 @@ Status Stall(int64_t millis, const std::function<bool()>& stop) {
 
 class ScriptedBackend : public Backend {
  public:
-  ScriptedBackend(Script script, const MemoryPlan& plan, int64_t context)
+  ScriptedBackend(Script script, const MemoryPlan& plan, const CpuSet& cpus, int64_t context)
       : script_(std::move(script)), plan_(plan) {
     info_.name = "scripted";
     info_.vocab = script_.vocab;
     info_.context = context;
+    info_.cpus = cpus;
     info_.identity = 0x5C217;
     info_.stop_tokens = {script_.end_token};
   }
@@ -193,12 +195,14 @@ ModelSizes SizesOf(const Script& script) {
 
 Result<MemoryPlan> PlanScript(const std::string& path, const OpenOptions& options) {
   WASTE_ASSIGN(const Script script, ReadScript(path));
+  WASTE_TRY(ChooseTeam(options).status());
   return PlanOnThisMachine(SizesOf(script), options.budget_bytes);
 }
 
 Result<OpenedBackend> OpenScriptedBackend(const std::string& path, const OpenOptions& options,
                                           Progress& progress) {
   WASTE_ASSIGN(Script script, ReadScript(path));
+  WASTE_ASSIGN(const Team team, ChooseTeam(options));
   MemoryGrant grant = GrantMemory(SizesOf(script), options.budget_bytes, progress);
   const MemoryPlan& plan = grant.plan;
   if (!plan.fits)
@@ -213,7 +217,7 @@ Result<OpenedBackend> OpenScriptedBackend(const std::string& path, const OpenOpt
   progress.Add(script.open_stall_ms);
   WASTE_TRY(script.open_failure);
   const int64_t context = options.context > 0 ? options.context : script.context;
-  auto backend = std::make_unique<ScriptedBackend>(std::move(script), plan, context);
+  auto backend = std::make_unique<ScriptedBackend>(std::move(script), plan, team.cpus, context);
   WASTE_TRY(backend->LoadText(path));
   return OpenedBackend{std::move(grant.reservation), std::move(backend)};
 }

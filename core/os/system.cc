@@ -14,12 +14,10 @@
 #include <fstream>
 #include <optional>
 #include <thread>
-#include <vector>
 
 #if defined(__linux__)
-#include <sched.h>
-
 #include "os/cgroup.h"
+#include "os/cpu_affinity.h"
 #elif defined(__APPLE__)
 #include <mach/mach.h>
 #endif
@@ -43,16 +41,6 @@ std::optional<int64_t> ReadKilobytes(const char* path, const std::string& name) 
     return std::strtoll(line.c_str() + name.size() + 1, nullptr, 10) * 1024;
   }
   return std::nullopt;
-}
-
-// Cores this process may be scheduled on, or 0. The kernel may know more than a cpu_set_t holds.
-int32_t AffinityCores() {
-  for (size_t sets = 1; sets <= 64; sets *= 2) {
-    std::vector<cpu_set_t> mask(sets);
-    if (sched_getaffinity(0, sets * sizeof(cpu_set_t), mask.data()) == 0)
-      return CPU_COUNT_S(sets * sizeof(cpu_set_t), mask.data());
-  }
-  return 0;
 }
 
 int64_t AvailableBytes() {
@@ -80,7 +68,7 @@ int64_t AvailableBytes() {
 int32_t GrantedCores() {
   int32_t cores = static_cast<int32_t>(std::thread::hardware_concurrency());
 #if defined(__linux__)
-  if (const int32_t affinity = AffinityCores(); affinity > 0) cores = affinity;
+  if (const int32_t affinity = GrantedCpus().count(); affinity > 0) cores = affinity;
   // Rounded down: a thread more than the quota pays for stops all of them in every period.
   cores = static_cast<int32_t>(std::min<double>(cores, ReadCgroupLimits("").cores));
 #endif

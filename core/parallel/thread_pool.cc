@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "os/cpu_affinity.h"
 #include "os/signals_blocked.h"
 #include "os/system.h"
 
@@ -161,11 +162,12 @@ void ThreadPool::Team::Finish() {
   caller_parked.store(false);
 }
 
-Result<std::unique_ptr<ThreadPool>> ThreadPool::Create(int32_t threads) {
+Result<std::unique_ptr<ThreadPool>> ThreadPool::Create(int32_t threads, const CpuSet& cpus) {
   WASTE_CHECK(threads >= 1);
   auto team = std::make_unique<Team>();
   team->workers.reserve(static_cast<size_t>(threads - 1));
   const SignalsBlocked blocked;
+  const OnCpus on_cpus(cpus);  // inherited by the threads that are started here
   for (int32_t i = 1; i < threads; ++i) {
     try {
       team->workers.emplace_back([t = team.get()] { t->Work(); });

@@ -15,13 +15,15 @@
 #include <memory>
 
 #include "base/status.h"
+#include "os/cpu_list.h"
 
 namespace waste {
 
 class ThreadPool {
  public:
   // `threads` >= 1 counts the caller. Errors: kNoMemory if the system gives no more threads.
-  static Result<std::unique_ptr<ThreadPool>> Create(int32_t threads);
+  // Workers run on any of `cpus`, or anywhere if it is empty; the caller of Run sees to itself.
+  static Result<std::unique_ptr<ThreadPool>> Create(int32_t threads, const CpuSet& cpus = {});
   ~ThreadPool();
 
   int32_t threads() const;

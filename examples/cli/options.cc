@@ -29,8 +29,11 @@ void AddModelOptions(CLI::App& command, ModelOptions& options) {
   AddRequired(command, "MODEL", options.path, "Folder of the converted model");
   AddText(command, "--budget", options.budget,
           "RAM for everything: 4G, 512M, bytes, or auto (default: auto)", CheckBudget);
-  AddInteger(command, "--threads", options.threads, "Threads (default: the cores granted)", 1,
-             4096);
+  AddInteger(command, "--threads", options.threads,
+             "Threads (default: the CPUs of --cpus; without, the cores granted that are not slow)",
+             1, 4096);
+  AddText(command, "--cpus", options.cpus,
+          "Compute on these CPUs only, as in 0-3,8 (default: all but slow ones; Linux)");
   AddInteger(command, "--context", options.context,
              "Tokens a conversation may hold (default: the model's, at most 8192)", 1);
   AddChoice(command, "--io", options.io, kIoNames,
@@ -76,6 +79,7 @@ waste_open_options OpenOptionsOf(const ModelOptions& options) {
   auto open = Sized<waste_open_options>();
   open.budget_bytes = ParseSize(options.budget).value_or(0);
   open.threads = options.threads;
+  open.cpu_list = options.cpus.c_str();
   open.context = options.context;
   open.io = options.io;
   open.read_lanes = options.lanes;

@@ -21,6 +21,7 @@ struct ModelOptions {
   std::string path;
   std::string budget = "auto";
   int32_t threads = 0;
+  std::string cpus;
   int64_t context = 0;
   int32_t io = WASTE_IO_AUTO;
   int32_t lanes = 0;
@@ -47,6 +48,7 @@ struct SamplingOptions {
 void AddModelOptions(CLI::App& command, ModelOptions& options);
 void AddSamplingOptions(CLI::App& command, SamplingOptions& options);
 
+// Points into `options`.
 waste_open_options OpenOptionsOf(const ModelOptions& options);
 waste_generation_options GenerationOptionsOf(const SamplingOptions& options);
 

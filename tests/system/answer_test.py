@@ -42,6 +42,21 @@ class Answers(program.ScriptTest):
         answer = self.json_of("run", script, "Count", "--stop", "xyz", "--stop", "two")
         self.assertEqual((answer["text"], answer["finish_reason"]), ("one, ", "stop"))
 
+    def test_a_step_runs_on_the_cpus_asked_for(self):
+        granted = sorted(os.sched_getaffinity(0))
+        if len(granted) < 2:
+            self.skipTest(f"the system grants {len(granted)} CPU, and 2 are needed")
+        script = self.script([{"stall_ms": 60000}, "never"])
+        process = start("run", script, "Hi", "--cpus", granted[-1])
+        end = time.monotonic() + program.TIMEOUT_S
+        while os.sched_getaffinity(process.pid) != {granted[-1]} and time.monotonic() < end:
+            time.sleep(0.01)
+        place = os.sched_getaffinity(process.pid)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=program.TIMEOUT_S)
+        self.assertEqual(place, {granted[-1]})
+        self.assertEqual(process.returncode, program.INTERRUPTED)
+
     def test_logprobs_are_one_a_token(self):
         answer = self.json_of("run", self.script(["a", "b"]), "Hi", "--logprobs")
         self.assertEqual(len(answer["logprobs"]), len(answer["tokens"]))

@@ -2,6 +2,7 @@
 """Every command on the small trained model of examples/mini."""
 import json
 import math
+import os
 import pathlib
 import tempfile
 import unittest
@@ -45,6 +46,23 @@ class Answers(program.ProgramTest):
                         ["--io", "buffered"], ["--isa", "scalar"]):
             with self.subTest(options=options):
                 self.assertEqual(self.json_of("run", MINI, QUESTION, *options)["tokens"], expected)
+
+    def test_a_list_of_cpus_changes_no_text_and_decides_the_threads(self):
+        granted = sorted(os.sched_getaffinity(0))
+        for cpus in (granted[:1], granted[-1:], granted[:2]):
+            chosen = ["--cpus", ",".join(map(str, cpus))]
+            with self.subTest(chosen=chosen):
+                self.assertEqual(self.json_of("info", MINI, *chosen)["threads"], len(cpus))
+                self.assertEqual(self.json_of("info", MINI, *chosen, "--threads", 3)["threads"], 3)
+                self.assertEqual(self.json_of("run", MINI, QUESTION, *chosen)["text"], ANSWER)
+
+    def test_a_list_that_cannot_be_is_refused_with_the_cpus_there_are(self):
+        for cpus, said in (("x", 'item 1, "x", is no CPU'), ("3-1", "ends before it begins"),
+                           ("0,", "item 2 is empty"), ("8191", "and not 8191")):
+            for command in (["run", MINI, QUESTION], ["plan", MINI], ["bench", MINI]):
+                with self.subTest(cpus=cpus, command=command[0]):
+                    self.assert_error(run(*command, "--cpus", cpus, "--json"), "ARGUMENT",
+                                      program.FAILED, "this process may use the CPUs", said)
 
     def test_every_instruction_set_that_is_told_can_be_forced(self):
         isas = self.json_of("version")["isas"]

@@ -171,12 +171,25 @@ static int64_t waste_wrapper_sizes(int32_t *sizes, int64_t size_count) {
   return count;
 }
 
+SWIGINTERN void delete_waste_open_options(struct waste_open_options *self){
+    free((char *)self->cpu_list);
+    free(self);
+  }
+SWIGINTERN int32_t waste_open_options_set_cpu_list(struct waste_open_options *self,char const *text,int64_t text_size){
+    char *made = (char *)malloc((size_t)text_size + 1);
+    int64_t i;
+    if (!made) return -1;
+    for (i = 0; i < text_size; ++i) made[i] = text[i] ? text[i] : '?';
+    made[text_size] = 0;
+    free((char *)self->cpu_list);
+    self->cpu_list = made;
+    return 0;
+  }
 SWIGINTERN struct waste_open_options *new_waste_open_options(void){
     waste_open_options *made = (waste_open_options *)calloc(1, sizeof *made);
     if (made) made->struct_size = (uint32_t)sizeof *made;
     return made;
   }
-SWIGINTERN void delete_waste_open_options(struct waste_open_options *self){ free(self); }
 SWIGINTERN struct waste_session_options *new_waste_session_options(void){
     waste_session_options *made = (waste_session_options *)calloc(1, sizeof *made);
     if (made) made->struct_size = (uint32_t)sizeof *made;
@@ -456,6 +469,30 @@ SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_open_options_read_lanes_get
 }
 
 
+SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_delete_waste_open_options___(void * jarg1) {
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  
+  arg1 = (struct waste_open_options *)jarg1; 
+  delete_waste_open_options(arg1);
+}
+
+
+SWIGEXPORT int SWIGSTDCALL CSharp_WastefNative_waste_open_options_set_cpu_list___(void * jarg1, void * jarg2, long long jarg3) {
+  int jresult ;
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int32_t result;
+  
+  arg1 = (struct waste_open_options *)jarg1; 
+  arg2 = (char *)jarg2; 
+  arg3 = (int64_t)jarg3; 
+  result = (int32_t)waste_open_options_set_cpu_list(arg1,(char const *)arg2,arg3);
+  jresult = result; 
+  return jresult;
+}
+
+
 SWIGEXPORT void * SWIGSTDCALL CSharp_WastefNative_new_waste_open_options___() {
   void * jresult ;
   struct waste_open_options *result = 0 ;
@@ -463,14 +500,6 @@ SWIGEXPORT void * SWIGSTDCALL CSharp_WastefNative_new_waste_open_options___() {
   result = (struct waste_open_options *)new_waste_open_options();
   jresult = (void *)result; 
   return jresult;
-}
-
-
-SWIGEXPORT void SWIGSTDCALL CSharp_WastefNative_delete_waste_open_options___(void * jarg1) {
-  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
-  
-  arg1 = (struct waste_open_options *)jarg1; 
-  delete_waste_open_options(arg1);
 }
 
 

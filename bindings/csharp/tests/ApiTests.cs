@@ -60,6 +60,25 @@ namespace Waste.Tests
         }
 
         [Test]
+        public void Cpu_lists_reach_the_library()
+        {
+            const string name = "Cpus_allowed_list:\t";
+            string granted = File.ReadLines("/proc/self/status").First(l => l.StartsWith(name));
+            string first = string.Concat(
+                granted.Substring(name.Length).TakeWhile(c => c >= '0' && c <= '9'));
+            using (WasteModel model = WasteModel.Open(
+                       Places.Mini, new ModelOptions { CpuList = first }))
+            using (ChatSession chat = model.CreateChat())
+            {
+                Assert.That(model.Info.Threads, Is.EqualTo(1));
+                Assert.That(chat.Ask(Question).Text, Is.EqualTo(Rome));
+            }
+            WasteModel.Open(Places.Mini, new ModelOptions { CpuList = "" }).Dispose();
+            foreach (string list in new[] { "x", first + ",", "8191", first + "\0" })
+                Refused(() => WasteModel.Open(Places.Mini, new ModelOptions { CpuList = list }));
+        }
+
+        [Test]
         public void Answer_carries_tokens_logprobs_usage_and_timings()
         {
             using (WasteModel model = WasteModel.Open(Places.Mini))

@@ -215,12 +215,25 @@ static int64_t waste_wrapper_sizes(int32_t *sizes, int64_t size_count) {
   return count;
 }
 
+SWIGINTERN void delete_waste_open_options(struct waste_open_options *self){
+    free((char *)self->cpu_list);
+    free(self);
+  }
+SWIGINTERN int32_t waste_open_options_set_cpu_list(struct waste_open_options *self,char const *text,int64_t text_size){
+    char *made = (char *)malloc((size_t)text_size + 1);
+    int64_t i;
+    if (!made) return -1;
+    for (i = 0; i < text_size; ++i) made[i] = text[i] ? text[i] : '?';
+    made[text_size] = 0;
+    free((char *)self->cpu_list);
+    self->cpu_list = made;
+    return 0;
+  }
 SWIGINTERN struct waste_open_options *new_waste_open_options(void){
     waste_open_options *made = (waste_open_options *)calloc(1, sizeof *made);
     if (made) made->struct_size = (uint32_t)sizeof *made;
     return made;
   }
-SWIGINTERN void delete_waste_open_options(struct waste_open_options *self){ free(self); }
 SWIGINTERN struct waste_session_options *new_waste_session_options(void){
     waste_session_options *made = (waste_session_options *)calloc(1, sizeof *made);
     if (made) made->struct_size = (uint32_t)sizeof *made;
@@ -557,6 +570,37 @@ SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1open_1options_1read_
 }
 
 
+SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_delete_1waste_1open_1options(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = *(struct waste_open_options **)&jarg1; 
+  delete_waste_open_options(arg1);
+}
+
+
+SWIGEXPORT jint JNICALL Java_ai_waste_WasteNativeJNI_waste_1open_1options_1set_1cpu_1list(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg1_, jarray jarg2) {
+  jint jresult = 0 ;
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int32_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  (void)jarg1_;
+  arg1 = *(struct waste_open_options **)&jarg1; 
+  arg2 = jarg2 ? (void *)(*jenv)->GetByteArrayElements(jenv, jarg2, 0) : 0;
+  if (jarg2 && !arg2) return 0; /* an OutOfMemoryError is pending */
+  arg3 = arg2 ? (*jenv)->GetArrayLength(jenv, jarg2) : 0;
+  result = (int32_t)waste_open_options_set_cpu_list(arg1,(char const *)arg2,arg3);
+  jresult = (jint)result; 
+  if (arg2) (*jenv)->ReleaseByteArrayElements(jenv, jarg2, (void *)arg2, JNI_ABORT);
+  return jresult;
+}
+
+
 SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_new_1waste_1open_1options(JNIEnv *jenv, jclass jcls) {
   jlong jresult = 0 ;
   struct waste_open_options *result = 0 ;
@@ -566,16 +610,6 @@ SWIGEXPORT jlong JNICALL Java_ai_waste_WasteNativeJNI_new_1waste_1open_1options(
   result = (struct waste_open_options *)new_waste_open_options();
   *(struct waste_open_options **)&jresult = result; 
   return jresult;
-}
-
-
-SWIGEXPORT void JNICALL Java_ai_waste_WasteNativeJNI_delete_1waste_1open_1options(JNIEnv *jenv, jclass jcls, jlong jarg1) {
-  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
-  
-  (void)jenv;
-  (void)jcls;
-  arg1 = *(struct waste_open_options **)&jarg1; 
-  delete_waste_open_options(arg1);
 }
 
 

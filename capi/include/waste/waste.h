@@ -110,7 +110,8 @@ typedef struct waste_job waste_job;               /* long work on a thread of it
 
 typedef struct waste_open_options {
   uint32_t struct_size;
-  int32_t threads;      /* [the cores granted to this process] */
+  int32_t threads;      /* [the CPUs of cpu_list; without one, the cores granted to this process,
+                           of these the fast ones if some are below 70 % of the best] */
   int64_t budget_bytes; /* RAM for everything of this model [automatic, see waste_plan] */
   int64_t context;      /* positions a session may hold [the model's maximum, at most 8192] */
   int32_t io;           /* WASTE_IO_... [auto: direct where the drive allows it] */
@@ -119,6 +120,9 @@ typedef struct waste_open_options {
   int32_t arithmetic;   /* WASTE_ARITHMETIC_... [fast] */
   int32_t isa;          /* WASTE_ISA_... [best]; one that this machine lacks is UNSUPPORTED */
   int32_t read_lanes;   /* experts read at once, at most 32 [2, 4 or 8, as measured at open] */
+  const char *cpu_list; /* Linux: CPUs to compute on, as "0-3,8", UTF-8 with a NUL, read before the
+                           call returns [NULL or "": the fast ones if threads is 0 too and some
+                           are slow, else wherever the system puts the threads] */
 } waste_open_options;
 
 typedef struct waste_session_options {

@@ -17,8 +17,10 @@
 #include <thread>
 #include <vector>
 
+#include "os/cpu_affinity.h"
 #include "os/system.h"
 #include "parallel/thread_pool.h"
+#include "support/granted_cpus.h"
 
 namespace waste {
 namespace {
@@ -171,6 +173,41 @@ BOOST_AUTO_TEST_CASE(host_signal_handlers_do_not_run_on_workers) {
   BOOST_TEST(sigismember(&mine, SIGUSR1) == 0);
   sigaction(SIGUSR1, &before, nullptr);
   BOOST_TEST(handled_elsewhere == 0);
+}
+
+// What every thread of a team of four on `cpus` sees as its own place.
+std::set<std::vector<int>> PlacesOfTeam(const CpuSet& cpus) {
+  const auto pool = ThreadPool::Create(4, cpus);
+  BOOST_REQUIRE(pool.ok());
+  std::mutex mutex;
+  std::set<std::vector<int>> places;
+  std::set<std::thread::id> seen;
+  const OnCpus on_cpus(cpus);
+  for (int tries = 0; seen.size() < 4 && tries < 100; ++tries) {
+    (*pool)->Run(8, 1, [&](int64_t, int64_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const std::lock_guard<std::mutex> lock(mutex);
+      places.insert(waste_test::CpusOfThisThread());
+      seen.insert(std::this_thread::get_id());
+    });
+  }
+  BOOST_TEST(seen.size() == 4u);
+  return places;
+}
+
+BOOST_AUTO_TEST_CASE(a_team_runs_on_its_cpus_only_and_may_use_each_of_them,
+                     *boost::unit_test::precondition(waste_test::HasTwoCpus)) {
+  const std::vector<int> before = waste_test::CpusOfThisThread();
+  CpuSet one, two;
+  one.Add(before.back());
+  two.Add(before.front());
+  two.Add(before.back());
+  const std::set<std::vector<int>> on_one = {{before.back()}};
+  const std::set<std::vector<int>> on_two = {{before.front(), before.back()}};
+  BOOST_TEST((PlacesOfTeam(one) == on_one));
+  BOOST_TEST((PlacesOfTeam(two) == on_two));
+  BOOST_TEST((PlacesOfTeam(CpuSet()) == std::set<std::vector<int>>{before}));
+  BOOST_TEST(waste_test::CpusOfThisThread() == before, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(pools_come_and_go) {

@@ -3,6 +3,7 @@
 // What may be asked of an open, a session, a conversion and a synthesis. Zero, the value of a new
 // object, means the default everywhere. Options are copied when they are used; changing them later
 // changes nothing.
+using System;
 using Waste.Native;
 
 namespace Waste
@@ -18,7 +19,8 @@ namespace Waste
         /// </summary>
         public long ContextTokens { get; set; }
 
-        /// <summary>Threads that compute. 0: the cores granted to this process.</summary>
+        /// <summary>Threads that compute. 0: one for each CPU of <see cref="CpuList"/>, or without
+        /// one for each core granted to this process that is not slow.</summary>
         public int Threads { get; set; }
 
         /// <summary>How experts are read.</summary>
@@ -40,8 +42,15 @@ namespace Waste
         /// </summary>
         public int ReadLanes { get; set; }
 
+        /// <summary>The CPUs to compute on, as in "0-3,8"; Linux only. A thread that waits for
+        /// tokens is one of those that compute, and is put back where it was after each step. null
+        /// or empty: where the system puts them, but on no slow CPU unless <see cref="Threads"/>
+        /// are asked for.</summary>
+        public string CpuList { get; set; }
+
         internal static waste_open_options ToNative(ModelOptions options)
         {
+            Utf8 cpus = Utf8.From(options?.CpuList, nameof(CpuList));
             var native = new waste_open_options();
             if (options == null)
                 return native;
@@ -54,6 +63,11 @@ namespace Waste
             native.arithmetic = (int)options.Arithmetic;
             native.isa = (int)options.InstructionSet;
             native.read_lanes = options.ReadLanes;
+            if (cpus.Count > 0 && native.set_cpu_list(cpus.Bytes, cpus.Count) != 0)
+            {
+                native.Dispose();
+                throw new OutOfMemoryException("the list of CPUs");
+            }
             return native;
         }
     }

@@ -33,7 +33,7 @@ typedef long long swig_type_3;
 typedef long long swig_type_4;
 typedef long long swig_type_5;
 typedef long long swig_type_6;
-typedef long long swig_type_7;
+typedef _goslice_ swig_type_7;
 typedef long long swig_type_8;
 typedef long long swig_type_9;
 typedef long long swig_type_10;
@@ -116,9 +116,9 @@ typedef long long swig_type_86;
 typedef long long swig_type_87;
 typedef long long swig_type_88;
 typedef long long swig_type_89;
-typedef _goslice_ swig_type_90;
-typedef long long swig_type_91;
-typedef _goslice_ swig_type_92;
+typedef long long swig_type_90;
+typedef _goslice_ swig_type_91;
+typedef long long swig_type_92;
 typedef _goslice_ swig_type_93;
 typedef _goslice_ swig_type_94;
 typedef _goslice_ swig_type_95;
@@ -131,8 +131,8 @@ typedef _goslice_ swig_type_101;
 typedef _goslice_ swig_type_102;
 typedef _goslice_ swig_type_103;
 typedef _goslice_ swig_type_104;
-typedef long long swig_type_105;
-typedef _goslice_ swig_type_106;
+typedef _goslice_ swig_type_105;
+typedef long long swig_type_106;
 typedef _goslice_ swig_type_107;
 typedef _goslice_ swig_type_108;
 typedef _goslice_ swig_type_109;
@@ -146,37 +146,37 @@ typedef _goslice_ swig_type_116;
 typedef _goslice_ swig_type_117;
 typedef _goslice_ swig_type_118;
 typedef _goslice_ swig_type_119;
-typedef long long swig_type_120;
-typedef _goslice_ swig_type_121;
-typedef long long swig_type_122;
-typedef _goslice_ swig_type_123;
+typedef _goslice_ swig_type_120;
+typedef long long swig_type_121;
+typedef _goslice_ swig_type_122;
+typedef long long swig_type_123;
 typedef _goslice_ swig_type_124;
-typedef long long swig_type_125;
-typedef _goslice_ swig_type_126;
+typedef _goslice_ swig_type_125;
+typedef long long swig_type_126;
 typedef _goslice_ swig_type_127;
 typedef _goslice_ swig_type_128;
-typedef long long swig_type_129;
-typedef _goslice_ swig_type_130;
+typedef _goslice_ swig_type_129;
+typedef long long swig_type_130;
 typedef _goslice_ swig_type_131;
 typedef _goslice_ swig_type_132;
-typedef long long swig_type_133;
-typedef _goslice_ swig_type_134;
+typedef _goslice_ swig_type_133;
+typedef long long swig_type_134;
 typedef _goslice_ swig_type_135;
 typedef _goslice_ swig_type_136;
 typedef _goslice_ swig_type_137;
 typedef _goslice_ swig_type_138;
 typedef _goslice_ swig_type_139;
 typedef _goslice_ swig_type_140;
-typedef long long swig_type_141;
-typedef _goslice_ swig_type_142;
+typedef _goslice_ swig_type_141;
+typedef long long swig_type_142;
 typedef _goslice_ swig_type_143;
 typedef _goslice_ swig_type_144;
-typedef long long swig_type_145;
-typedef _goslice_ swig_type_146;
+typedef _goslice_ swig_type_145;
+typedef long long swig_type_146;
 typedef _goslice_ swig_type_147;
 typedef _goslice_ swig_type_148;
-typedef long long swig_type_149;
-typedef _goslice_ swig_type_150;
+typedef _goslice_ swig_type_149;
+typedef long long swig_type_150;
 typedef _goslice_ swig_type_151;
 typedef _goslice_ swig_type_152;
 typedef _goslice_ swig_type_153;
@@ -191,267 +191,269 @@ typedef _goslice_ swig_type_161;
 typedef _goslice_ swig_type_162;
 typedef _goslice_ swig_type_163;
 typedef _goslice_ swig_type_164;
-typedef long long swig_type_165;
-typedef _goslice_ swig_type_166;
+typedef _goslice_ swig_type_165;
+typedef long long swig_type_166;
 typedef _goslice_ swig_type_167;
-typedef long long swig_type_168;
-typedef _goslice_ swig_type_169;
+typedef _goslice_ swig_type_168;
+typedef long long swig_type_169;
 typedef _goslice_ swig_type_170;
 typedef _goslice_ swig_type_171;
 typedef _goslice_ swig_type_172;
-extern void _wrap_Swig_free_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_cwaste_5e33cfc7ea02ff7c(swig_intgo arg1);
-extern swig_type_1 _wrap_waste_wrapper_sizes_cwaste_5e33cfc7ea02ff7c(swig_type_2 arg1);
-extern swig_intgo _wrap_WASTE_ERR_IO_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_FORMAT_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_CORRUPT_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_UNSUPPORTED_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_ARGUMENT_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_RAM_BUDGET_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_NO_MEMORY_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_CONTEXT_FULL_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_BUSY_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_CANCELLED_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_VERSION_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_intgo _wrap_WASTE_ERR_INTERNAL_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_waste_open_options_threads_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_open_options_threads_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_open_options_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_3 arg2);
-extern swig_type_4 _wrap_waste_open_options_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_open_options_context_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_5 arg2);
-extern swig_type_6 _wrap_waste_open_options_context_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_open_options_io_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_open_options_io_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_open_options_verify_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_open_options_verify_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_open_options_lookahead_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_open_options_lookahead_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_open_options_arithmetic_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_open_options_arithmetic_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_open_options_isa_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_open_options_isa_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_open_options_read_lanes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_open_options_read_lanes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_new_waste_open_options_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_delete_waste_open_options_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_session_options_thinking_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_session_options_thinking_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_session_options_context_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_7 arg2);
-extern swig_type_8 _wrap_waste_session_options_context_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_new_waste_session_options_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_delete_waste_session_options_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_max_tokens_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_generation_options_max_tokens_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_temperature_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, double arg2);
-extern double _wrap_waste_generation_options_temperature_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_top_p_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, double arg2);
-extern double _wrap_waste_generation_options_top_p_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_min_p_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, double arg2);
-extern double _wrap_waste_generation_options_min_p_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_repeat_penalty_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, double arg2);
-extern double _wrap_waste_generation_options_repeat_penalty_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_presence_penalty_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, double arg2);
-extern double _wrap_waste_generation_options_presence_penalty_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_frequency_penalty_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, double arg2);
-extern double _wrap_waste_generation_options_frequency_penalty_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_seed_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_9 arg2);
-extern swig_type_10 _wrap_waste_generation_options_seed_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_top_k_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_generation_options_top_k_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_penalty_window_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_generation_options_penalty_window_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_logprobs_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_generation_options_logprobs_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_raw_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_generation_options_raw_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_generation_options_markup_out_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_generation_options_markup_out_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_new_waste_generation_options_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_delete_waste_generation_options_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_fits_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_memory_plan_fits_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_floor_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_11 arg2);
-extern swig_type_12 _wrap_waste_memory_plan_floor_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_recommended_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_13 arg2);
-extern swig_type_14 _wrap_waste_memory_plan_recommended_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_15 arg2);
-extern swig_type_16 _wrap_waste_memory_plan_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_state_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_17 arg2);
-extern swig_type_18 _wrap_waste_memory_plan_state_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_scratch_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_19 arg2);
-extern swig_type_20 _wrap_waste_memory_plan_scratch_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_staging_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_21 arg2);
-extern swig_type_22 _wrap_waste_memory_plan_staging_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_cache_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_23 arg2);
-extern swig_type_24 _wrap_waste_memory_plan_cache_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_usable_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_25 arg2);
-extern swig_type_26 _wrap_waste_memory_plan_usable_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_27 arg2);
-extern swig_type_28 _wrap_waste_memory_plan_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_memory_plan_reserved_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_29 arg2);
-extern swig_type_30 _wrap_waste_memory_plan_reserved_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_new_waste_memory_plan_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_delete_waste_memory_plan_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_vocab_size_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_vocab_size_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_layer_count_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_layer_count_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_hidden_size_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_hidden_size_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_expert_count_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_expert_count_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_experts_per_token_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_experts_per_token_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_context_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_31 arg2);
-extern swig_type_32 _wrap_waste_info_context_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_expert_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_33 arg2);
-extern swig_type_34 _wrap_waste_info_expert_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_container_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_35 arg2);
-extern swig_type_36 _wrap_waste_info_container_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_37 arg2);
-extern swig_type_38 _wrap_waste_info_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_cache_slots_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_waste_info_cache_slots_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_threads_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_threads_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_isa_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_isa_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_direct_io_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_direct_io_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_thinking_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_thinking_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_eos_token_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_eos_token_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_has_chat_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_has_chat_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_token_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_waste_info_token_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_token_flops_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_43 arg2);
-extern swig_type_44 _wrap_waste_info_token_flops_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_info_read_lanes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_info_read_lanes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_new_waste_info_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_delete_waste_info_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_finish_reason_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_stats_finish_reason_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_position_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_45 arg2);
-extern swig_type_46 _wrap_waste_stats_position_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_context_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_47 arg2);
-extern swig_type_48 _wrap_waste_stats_context_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_prompt_tokens_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_49 arg2);
-extern swig_type_50 _wrap_waste_stats_prompt_tokens_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_generated_tokens_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_51 arg2);
-extern swig_type_52 _wrap_waste_stats_generated_tokens_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_prefill_us_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_53 arg2);
-extern swig_type_54 _wrap_waste_stats_prefill_us_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_decode_us_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_55 arg2);
-extern swig_type_56 _wrap_waste_stats_decode_us_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_experts_hit_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_57 arg2);
-extern swig_type_58 _wrap_waste_stats_experts_hit_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_experts_missed_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_59 arg2);
-extern swig_type_60 _wrap_waste_stats_experts_missed_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_bytes_read_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_61 arg2);
-extern swig_type_62 _wrap_waste_stats_bytes_read_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_read_us_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_63 arg2);
-extern swig_type_64 _wrap_waste_stats_read_us_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_memory_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_65 arg2);
-extern swig_type_66 _wrap_waste_stats_memory_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_peak_rss_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_67 arg2);
-extern swig_type_68 _wrap_waste_stats_peak_rss_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_experts_foreseen_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_69 arg2);
-extern swig_type_70 _wrap_waste_stats_experts_foreseen_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_speculative_reads_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_71 arg2);
-extern swig_type_72 _wrap_waste_stats_speculative_reads_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_speculative_bytes_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_73 arg2);
-extern swig_type_74 _wrap_waste_stats_speculative_bytes_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_stats_read_stalls_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_75 arg2);
-extern swig_type_76 _wrap_waste_stats_read_stalls_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_new_waste_stats_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_delete_waste_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_token_id_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_token_id_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_token_first_index_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_77 arg2);
-extern swig_type_78 _wrap_waste_token_first_index_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_token_count_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_token_count_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_token_channel_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_token_channel_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_token_logprob_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, double arg2);
-extern double _wrap_waste_token_logprob_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_token_position_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_79 arg2);
-extern swig_type_80 _wrap_waste_token_position_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_token_finish_reason_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_token_finish_reason_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_new_waste_token_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_delete_waste_token_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_convert_options_threads_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_convert_options_threads_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_convert_options_stages_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_convert_options_stages_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_convert_options_index_bits_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_convert_options_index_bits_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_convert_options_trunk_bits_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_convert_options_trunk_bits_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_convert_options_expert_beam_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_convert_options_expert_beam_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_convert_options_quantise_from_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_81 arg2);
-extern swig_type_82 _wrap_waste_convert_options_quantise_from_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_new_waste_convert_options_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_delete_waste_convert_options_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_progress_finished_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_progress_finished_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_progress_done_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_83 arg2);
-extern swig_type_84 _wrap_waste_progress_done_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_progress_total_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_85 arg2);
-extern swig_type_86 _wrap_waste_progress_total_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_new_waste_progress_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_delete_waste_progress_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_synthesis_options_layers_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_synthesis_options_layers_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_synthesis_options_experts_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2);
-extern int _wrap_waste_synthesis_options_experts_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_synthesis_options_seed_set_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_87 arg2);
-extern swig_type_88 _wrap_waste_synthesis_options_seed_get_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern uintptr_t _wrap_new_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c(void);
-extern void _wrap_delete_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern int _wrap_waste_abi_version_cwaste_5e33cfc7ea02ff7c(void);
-extern swig_type_89 _wrap_waste_version_cwaste_5e33cfc7ea02ff7c(swig_type_90 arg1);
-extern swig_type_91 _wrap_waste_abi_sizes_cwaste_5e33cfc7ea02ff7c(swig_type_92 arg1);
-extern void _wrap_waste_free_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern void _wrap_waste_cancel_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1);
-extern int _wrap_waste_plan_cwaste_5e33cfc7ea02ff7c(swig_type_93 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_94 arg4);
-extern int _wrap_waste_open_cwaste_5e33cfc7ea02ff7c(swig_type_95 arg1, uintptr_t arg2, swig_type_96 arg3, swig_type_97 arg4);
-extern int _wrap_waste_open_job_cwaste_5e33cfc7ea02ff7c(swig_type_98 arg1, uintptr_t arg2, swig_type_99 arg3, swig_type_100 arg4);
-extern int _wrap_waste_job_model_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_101 arg2, swig_type_102 arg3);
-extern int _wrap_waste_model_info_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_103 arg3);
-extern int _wrap_waste_model_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_104 arg3);
-extern swig_type_105 _wrap_waste_model_name_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3);
-extern int _wrap_waste_convert_cwaste_5e33cfc7ea02ff7c(swig_type_108 arg1, swig_type_109 arg2, uintptr_t arg3, swig_type_110 arg4, swig_type_111 arg5);
-extern int _wrap_waste_synthesize_cwaste_5e33cfc7ea02ff7c(swig_type_112 arg1, swig_type_113 arg2, uintptr_t arg3, swig_type_114 arg4, swig_type_115 arg5);
-extern int _wrap_waste_verify_cwaste_5e33cfc7ea02ff7c(swig_type_116 arg1, swig_type_117 arg2, swig_type_118 arg3);
-extern int _wrap_waste_job_progress_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_119 arg3);
-extern int _wrap_waste_job_wait_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3);
-extern swig_type_122 _wrap_waste_log_next_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_123 arg2, swig_type_124 arg3);
-extern swig_type_125 _wrap_waste_tokenize_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_126 arg2, swig_type_127 arg3, swig_type_128 arg4);
-extern swig_type_129 _wrap_waste_tokenize_markup_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3, swig_type_132 arg4);
-extern swig_type_133 _wrap_waste_detokenize_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_134 arg2, swig_type_135 arg3, swig_type_136 arg4);
-extern int _wrap_waste_session_create_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_137 arg3, swig_type_138 arg4);
-extern int _wrap_waste_session_add_message_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2, swig_type_139 arg3, swig_type_140 arg4);
-extern swig_type_141 _wrap_waste_eval_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_142 arg2, swig_type_143 arg3, swig_type_144 arg4);
-extern swig_type_145 _wrap_waste_session_tokens_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_146 arg2, swig_type_147 arg3);
-extern int _wrap_waste_session_reset_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_148 arg2);
-extern int _wrap_waste_session_rewind_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_149 arg2, swig_type_150 arg3);
-extern int _wrap_waste_session_fork_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3);
-extern int _wrap_waste_session_save_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_153 arg2, swig_type_154 arg3);
-extern int _wrap_waste_session_load_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_155 arg2, swig_type_156 arg3);
-extern int _wrap_waste_session_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_157 arg3);
-extern int _wrap_waste_generate_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_158 arg2, uintptr_t arg3, swig_type_159 arg4, swig_type_160 arg5);
-extern int _wrap_waste_generation_add_stop_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_161 arg2, swig_type_162 arg3);
-extern int _wrap_waste_generation_add_stop_token_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2, swig_type_163 arg3);
-extern int _wrap_waste_generation_add_bias_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, int arg2, double arg3, swig_type_164 arg4);
-extern swig_type_165 _wrap_waste_next_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_166 arg2, uintptr_t arg3, swig_type_167 arg4);
-extern swig_type_168 _wrap_waste_generation_tokens_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, swig_type_169 arg2, swig_type_170 arg3, swig_type_171 arg4);
-extern int _wrap_waste_generation_stats_cwaste_5e33cfc7ea02ff7c(uintptr_t arg1, uintptr_t arg2, swig_type_172 arg3);
+typedef _goslice_ swig_type_173;
+extern void _wrap_Swig_free_cwaste_185e150dd0431369(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_cwaste_185e150dd0431369(swig_intgo arg1);
+extern swig_type_1 _wrap_waste_wrapper_sizes_cwaste_185e150dd0431369(swig_type_2 arg1);
+extern swig_intgo _wrap_WASTE_ERR_IO_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_FORMAT_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_CORRUPT_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_UNSUPPORTED_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_ARGUMENT_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_RAM_BUDGET_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_NO_MEMORY_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_CONTEXT_FULL_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_BUSY_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_CANCELLED_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_VERSION_cwaste_185e150dd0431369(void);
+extern swig_intgo _wrap_WASTE_ERR_INTERNAL_cwaste_185e150dd0431369(void);
+extern void _wrap_waste_open_options_threads_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_open_options_threads_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_open_options_budget_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_3 arg2);
+extern swig_type_4 _wrap_waste_open_options_budget_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_open_options_context_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_5 arg2);
+extern swig_type_6 _wrap_waste_open_options_context_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_open_options_io_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_open_options_io_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_open_options_verify_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_open_options_verify_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_open_options_lookahead_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_open_options_lookahead_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_open_options_arithmetic_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_open_options_arithmetic_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_open_options_isa_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_open_options_isa_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_open_options_read_lanes_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_open_options_read_lanes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_delete_waste_open_options_cwaste_185e150dd0431369(uintptr_t arg1);
+extern int _wrap_waste_open_options_set_cpu_list_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_7 arg2);
+extern uintptr_t _wrap_new_waste_open_options_cwaste_185e150dd0431369(void);
+extern void _wrap_waste_session_options_thinking_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_session_options_thinking_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_session_options_context_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_8 arg2);
+extern swig_type_9 _wrap_waste_session_options_context_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern uintptr_t _wrap_new_waste_session_options_cwaste_185e150dd0431369(void);
+extern void _wrap_delete_waste_session_options_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_max_tokens_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_generation_options_max_tokens_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_temperature_set_cwaste_185e150dd0431369(uintptr_t arg1, double arg2);
+extern double _wrap_waste_generation_options_temperature_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_top_p_set_cwaste_185e150dd0431369(uintptr_t arg1, double arg2);
+extern double _wrap_waste_generation_options_top_p_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_min_p_set_cwaste_185e150dd0431369(uintptr_t arg1, double arg2);
+extern double _wrap_waste_generation_options_min_p_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_repeat_penalty_set_cwaste_185e150dd0431369(uintptr_t arg1, double arg2);
+extern double _wrap_waste_generation_options_repeat_penalty_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_presence_penalty_set_cwaste_185e150dd0431369(uintptr_t arg1, double arg2);
+extern double _wrap_waste_generation_options_presence_penalty_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_frequency_penalty_set_cwaste_185e150dd0431369(uintptr_t arg1, double arg2);
+extern double _wrap_waste_generation_options_frequency_penalty_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_seed_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_10 arg2);
+extern swig_type_11 _wrap_waste_generation_options_seed_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_top_k_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_generation_options_top_k_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_penalty_window_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_generation_options_penalty_window_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_logprobs_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_generation_options_logprobs_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_raw_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_generation_options_raw_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_generation_options_markup_out_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_generation_options_markup_out_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern uintptr_t _wrap_new_waste_generation_options_cwaste_185e150dd0431369(void);
+extern void _wrap_delete_waste_generation_options_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_fits_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_memory_plan_fits_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_floor_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_12 arg2);
+extern swig_type_13 _wrap_waste_memory_plan_floor_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_recommended_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_14 arg2);
+extern swig_type_15 _wrap_waste_memory_plan_recommended_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_trunk_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_16 arg2);
+extern swig_type_17 _wrap_waste_memory_plan_trunk_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_state_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_18 arg2);
+extern swig_type_19 _wrap_waste_memory_plan_state_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_scratch_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_20 arg2);
+extern swig_type_21 _wrap_waste_memory_plan_scratch_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_staging_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_22 arg2);
+extern swig_type_23 _wrap_waste_memory_plan_staging_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_cache_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_24 arg2);
+extern swig_type_25 _wrap_waste_memory_plan_cache_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_usable_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_26 arg2);
+extern swig_type_27 _wrap_waste_memory_plan_usable_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_budget_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_28 arg2);
+extern swig_type_29 _wrap_waste_memory_plan_budget_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_memory_plan_reserved_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_30 arg2);
+extern swig_type_31 _wrap_waste_memory_plan_reserved_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern uintptr_t _wrap_new_waste_memory_plan_cwaste_185e150dd0431369(void);
+extern void _wrap_delete_waste_memory_plan_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_vocab_size_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_vocab_size_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_layer_count_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_layer_count_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_hidden_size_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_hidden_size_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_expert_count_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_expert_count_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_experts_per_token_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_experts_per_token_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_context_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_32 arg2);
+extern swig_type_33 _wrap_waste_info_context_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_expert_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_34 arg2);
+extern swig_type_35 _wrap_waste_info_expert_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_container_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_36 arg2);
+extern swig_type_37 _wrap_waste_info_container_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_budget_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_38 arg2);
+extern swig_type_39 _wrap_waste_info_budget_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_cache_slots_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_40 arg2);
+extern swig_type_41 _wrap_waste_info_cache_slots_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_threads_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_threads_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_isa_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_isa_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_direct_io_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_direct_io_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_thinking_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_thinking_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_eos_token_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_eos_token_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_has_chat_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_has_chat_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_token_trunk_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_42 arg2);
+extern swig_type_43 _wrap_waste_info_token_trunk_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_token_flops_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_44 arg2);
+extern swig_type_45 _wrap_waste_info_token_flops_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_info_read_lanes_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_info_read_lanes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern uintptr_t _wrap_new_waste_info_cwaste_185e150dd0431369(void);
+extern void _wrap_delete_waste_info_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_finish_reason_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_stats_finish_reason_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_position_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_46 arg2);
+extern swig_type_47 _wrap_waste_stats_position_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_context_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_48 arg2);
+extern swig_type_49 _wrap_waste_stats_context_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_prompt_tokens_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_50 arg2);
+extern swig_type_51 _wrap_waste_stats_prompt_tokens_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_generated_tokens_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_52 arg2);
+extern swig_type_53 _wrap_waste_stats_generated_tokens_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_prefill_us_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_54 arg2);
+extern swig_type_55 _wrap_waste_stats_prefill_us_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_decode_us_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_56 arg2);
+extern swig_type_57 _wrap_waste_stats_decode_us_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_experts_hit_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_58 arg2);
+extern swig_type_59 _wrap_waste_stats_experts_hit_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_experts_missed_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_60 arg2);
+extern swig_type_61 _wrap_waste_stats_experts_missed_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_bytes_read_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_62 arg2);
+extern swig_type_63 _wrap_waste_stats_bytes_read_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_read_us_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_64 arg2);
+extern swig_type_65 _wrap_waste_stats_read_us_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_memory_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_66 arg2);
+extern swig_type_67 _wrap_waste_stats_memory_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_peak_rss_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_68 arg2);
+extern swig_type_69 _wrap_waste_stats_peak_rss_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_experts_foreseen_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_70 arg2);
+extern swig_type_71 _wrap_waste_stats_experts_foreseen_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_speculative_reads_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_72 arg2);
+extern swig_type_73 _wrap_waste_stats_speculative_reads_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_speculative_bytes_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_74 arg2);
+extern swig_type_75 _wrap_waste_stats_speculative_bytes_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_stats_read_stalls_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_76 arg2);
+extern swig_type_77 _wrap_waste_stats_read_stalls_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern uintptr_t _wrap_new_waste_stats_cwaste_185e150dd0431369(void);
+extern void _wrap_delete_waste_stats_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_token_id_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_token_id_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_token_first_index_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_78 arg2);
+extern swig_type_79 _wrap_waste_token_first_index_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_token_count_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_token_count_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_token_channel_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_token_channel_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_token_logprob_set_cwaste_185e150dd0431369(uintptr_t arg1, double arg2);
+extern double _wrap_waste_token_logprob_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_token_position_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_80 arg2);
+extern swig_type_81 _wrap_waste_token_position_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_token_finish_reason_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_token_finish_reason_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern uintptr_t _wrap_new_waste_token_cwaste_185e150dd0431369(void);
+extern void _wrap_delete_waste_token_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_convert_options_threads_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_convert_options_threads_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_convert_options_stages_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_convert_options_stages_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_convert_options_index_bits_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_convert_options_index_bits_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_convert_options_trunk_bits_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_convert_options_trunk_bits_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_convert_options_expert_beam_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_convert_options_expert_beam_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_convert_options_quantise_from_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_82 arg2);
+extern swig_type_83 _wrap_waste_convert_options_quantise_from_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern uintptr_t _wrap_new_waste_convert_options_cwaste_185e150dd0431369(void);
+extern void _wrap_delete_waste_convert_options_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_progress_finished_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_progress_finished_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_progress_done_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_84 arg2);
+extern swig_type_85 _wrap_waste_progress_done_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_progress_total_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_86 arg2);
+extern swig_type_87 _wrap_waste_progress_total_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern uintptr_t _wrap_new_waste_progress_cwaste_185e150dd0431369(void);
+extern void _wrap_delete_waste_progress_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_synthesis_options_layers_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_synthesis_options_layers_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_synthesis_options_experts_set_cwaste_185e150dd0431369(uintptr_t arg1, int arg2);
+extern int _wrap_waste_synthesis_options_experts_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_synthesis_options_seed_set_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_88 arg2);
+extern swig_type_89 _wrap_waste_synthesis_options_seed_get_cwaste_185e150dd0431369(uintptr_t arg1);
+extern uintptr_t _wrap_new_waste_synthesis_options_cwaste_185e150dd0431369(void);
+extern void _wrap_delete_waste_synthesis_options_cwaste_185e150dd0431369(uintptr_t arg1);
+extern int _wrap_waste_abi_version_cwaste_185e150dd0431369(void);
+extern swig_type_90 _wrap_waste_version_cwaste_185e150dd0431369(swig_type_91 arg1);
+extern swig_type_92 _wrap_waste_abi_sizes_cwaste_185e150dd0431369(swig_type_93 arg1);
+extern void _wrap_waste_free_cwaste_185e150dd0431369(uintptr_t arg1);
+extern void _wrap_waste_cancel_cwaste_185e150dd0431369(uintptr_t arg1);
+extern int _wrap_waste_plan_cwaste_185e150dd0431369(swig_type_94 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_95 arg4);
+extern int _wrap_waste_open_cwaste_185e150dd0431369(swig_type_96 arg1, uintptr_t arg2, swig_type_97 arg3, swig_type_98 arg4);
+extern int _wrap_waste_open_job_cwaste_185e150dd0431369(swig_type_99 arg1, uintptr_t arg2, swig_type_100 arg3, swig_type_101 arg4);
+extern int _wrap_waste_job_model_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_102 arg2, swig_type_103 arg3);
+extern int _wrap_waste_model_info_cwaste_185e150dd0431369(uintptr_t arg1, uintptr_t arg2, swig_type_104 arg3);
+extern int _wrap_waste_model_stats_cwaste_185e150dd0431369(uintptr_t arg1, uintptr_t arg2, swig_type_105 arg3);
+extern swig_type_106 _wrap_waste_model_name_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3);
+extern int _wrap_waste_convert_cwaste_185e150dd0431369(swig_type_109 arg1, swig_type_110 arg2, uintptr_t arg3, swig_type_111 arg4, swig_type_112 arg5);
+extern int _wrap_waste_synthesize_cwaste_185e150dd0431369(swig_type_113 arg1, swig_type_114 arg2, uintptr_t arg3, swig_type_115 arg4, swig_type_116 arg5);
+extern int _wrap_waste_verify_cwaste_185e150dd0431369(swig_type_117 arg1, swig_type_118 arg2, swig_type_119 arg3);
+extern int _wrap_waste_job_progress_cwaste_185e150dd0431369(uintptr_t arg1, uintptr_t arg2, swig_type_120 arg3);
+extern int _wrap_waste_job_wait_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_121 arg2, swig_type_122 arg3);
+extern swig_type_123 _wrap_waste_log_next_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3);
+extern swig_type_126 _wrap_waste_tokenize_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_127 arg2, swig_type_128 arg3, swig_type_129 arg4);
+extern swig_type_130 _wrap_waste_tokenize_markup_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_131 arg2, swig_type_132 arg3, swig_type_133 arg4);
+extern swig_type_134 _wrap_waste_detokenize_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_135 arg2, swig_type_136 arg3, swig_type_137 arg4);
+extern int _wrap_waste_session_create_cwaste_185e150dd0431369(uintptr_t arg1, uintptr_t arg2, swig_type_138 arg3, swig_type_139 arg4);
+extern int _wrap_waste_session_add_message_cwaste_185e150dd0431369(uintptr_t arg1, int arg2, swig_type_140 arg3, swig_type_141 arg4);
+extern swig_type_142 _wrap_waste_eval_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_143 arg2, swig_type_144 arg3, swig_type_145 arg4);
+extern swig_type_146 _wrap_waste_session_tokens_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_147 arg2, swig_type_148 arg3);
+extern int _wrap_waste_session_reset_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_149 arg2);
+extern int _wrap_waste_session_rewind_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_150 arg2, swig_type_151 arg3);
+extern int _wrap_waste_session_fork_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_152 arg2, swig_type_153 arg3);
+extern int _wrap_waste_session_save_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_154 arg2, swig_type_155 arg3);
+extern int _wrap_waste_session_load_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_156 arg2, swig_type_157 arg3);
+extern int _wrap_waste_session_stats_cwaste_185e150dd0431369(uintptr_t arg1, uintptr_t arg2, swig_type_158 arg3);
+extern int _wrap_waste_generate_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_159 arg2, uintptr_t arg3, swig_type_160 arg4, swig_type_161 arg5);
+extern int _wrap_waste_generation_add_stop_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_162 arg2, swig_type_163 arg3);
+extern int _wrap_waste_generation_add_stop_token_cwaste_185e150dd0431369(uintptr_t arg1, int arg2, swig_type_164 arg3);
+extern int _wrap_waste_generation_add_bias_cwaste_185e150dd0431369(uintptr_t arg1, int arg2, double arg3, swig_type_165 arg4);
+extern swig_type_166 _wrap_waste_next_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_167 arg2, uintptr_t arg3, swig_type_168 arg4);
+extern swig_type_169 _wrap_waste_generation_tokens_cwaste_185e150dd0431369(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3, swig_type_172 arg4);
+extern int _wrap_waste_generation_stats_cwaste_185e150dd0431369(uintptr_t arg1, uintptr_t arg2, swig_type_173 arg3);
 #undef intgo
 */
 import "C"
@@ -485,20 +487,20 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_cwaste_5e33cfc7ea02ff7c(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_cwaste_185e150dd0431369(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func Waste_wrapper_sizes(arg1 []int32) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_wrapper_sizes_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_2)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_waste_wrapper_sizes_cwaste_185e150dd0431369(*(*C.swig_type_2)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -509,84 +511,84 @@ const WASTE_ABI_VERSION int = 0
 const WASTE_OK int = 0
 func _swig_getWASTE_ERR_IO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_IO_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_IO_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_IO int = _swig_getWASTE_ERR_IO()
 func _swig_getWASTE_ERR_FORMAT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_FORMAT_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_FORMAT_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_FORMAT int = _swig_getWASTE_ERR_FORMAT()
 func _swig_getWASTE_ERR_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_CORRUPT_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_CORRUPT_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_CORRUPT int = _swig_getWASTE_ERR_CORRUPT()
 func _swig_getWASTE_ERR_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_UNSUPPORTED_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_UNSUPPORTED_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_UNSUPPORTED int = _swig_getWASTE_ERR_UNSUPPORTED()
 func _swig_getWASTE_ERR_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_ARGUMENT_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_ARGUMENT_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_ARGUMENT int = _swig_getWASTE_ERR_ARGUMENT()
 func _swig_getWASTE_ERR_RAM_BUDGET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_RAM_BUDGET_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_RAM_BUDGET_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_RAM_BUDGET int = _swig_getWASTE_ERR_RAM_BUDGET()
 func _swig_getWASTE_ERR_NO_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_NO_MEMORY_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_NO_MEMORY_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_NO_MEMORY int = _swig_getWASTE_ERR_NO_MEMORY()
 func _swig_getWASTE_ERR_CONTEXT_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_CONTEXT_FULL_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_CONTEXT_FULL_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_CONTEXT_FULL int = _swig_getWASTE_ERR_CONTEXT_FULL()
 func _swig_getWASTE_ERR_BUSY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_BUSY_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_BUSY_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_BUSY int = _swig_getWASTE_ERR_BUSY()
 func _swig_getWASTE_ERR_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_CANCELLED_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_CANCELLED_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_CANCELLED int = _swig_getWASTE_ERR_CANCELLED()
 func _swig_getWASTE_ERR_VERSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_VERSION_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_VERSION_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 var WASTE_ERR_VERSION int = _swig_getWASTE_ERR_VERSION()
 func _swig_getWASTE_ERR_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_WASTE_ERR_INTERNAL_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int)(C._wrap_WASTE_ERR_INTERNAL_cwaste_185e150dd0431369())
 	return swig_r
 }
 
@@ -625,129 +627,140 @@ func (p SwigcptrWaste_open_options) SwigIsWaste_open_options() {
 func (arg1 SwigcptrWaste_open_options) SetThreads(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_open_options_threads_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_open_options_threads_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_open_options) GetThreads() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_open_options_threads_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_open_options_threads_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_open_options) SetBudget_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_open_options_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_3(_swig_i_1))
+	C._wrap_waste_open_options_budget_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_3(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_open_options) GetBudget_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_open_options_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_open_options_budget_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_open_options) SetContext(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_open_options_context_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_5(_swig_i_1))
+	C._wrap_waste_open_options_context_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_5(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_open_options) GetContext() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_open_options_context_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_open_options_context_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_open_options) SetIo(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_open_options_io_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_open_options_io_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_open_options) GetIo() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_open_options_io_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_open_options_io_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_open_options) SetVerify(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_open_options_verify_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_open_options_verify_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_open_options) GetVerify() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_open_options_verify_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_open_options_verify_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_open_options) SetLookahead(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_open_options_lookahead_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_open_options_lookahead_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_open_options) GetLookahead() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_open_options_lookahead_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_open_options_lookahead_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_open_options) SetArithmetic(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_open_options_arithmetic_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_open_options_arithmetic_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_open_options) GetArithmetic() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_open_options_arithmetic_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_open_options_arithmetic_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_open_options) SetIsa(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_open_options_isa_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_open_options_isa_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_open_options) GetIsa() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_open_options_isa_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_open_options_isa_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_open_options) SetRead_lanes(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_open_options_read_lanes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_open_options_read_lanes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_open_options) GetRead_lanes() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_open_options_read_lanes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func NewWaste_open_options() (_swig_ret Waste_open_options) {
-	var swig_r Waste_open_options
-	swig_r = (Waste_open_options)(SwigcptrWaste_open_options(C._wrap_new_waste_open_options_cwaste_5e33cfc7ea02ff7c()))
+	swig_r = (int32)(C._wrap_waste_open_options_read_lanes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func DeleteWaste_open_options(arg1 Waste_open_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_waste_open_options_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_waste_open_options_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrWaste_open_options) Set_cpu_list(arg2 []byte) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int32)(C._wrap_waste_open_options_set_cpu_list_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func NewWaste_open_options() (_swig_ret Waste_open_options) {
+	var swig_r Waste_open_options
+	swig_r = (Waste_open_options)(SwigcptrWaste_open_options(C._wrap_new_waste_open_options_cwaste_185e150dd0431369()))
+	return swig_r
 }
 
 type Waste_open_options interface {
@@ -771,6 +784,7 @@ type Waste_open_options interface {
 	GetIsa() (_swig_ret int32)
 	SetRead_lanes(arg2 int32)
 	GetRead_lanes() (_swig_ret int32)
+	Set_cpu_list(arg2 []byte) (_swig_ret int32)
 }
 
 type SwigcptrWaste_session_options uintptr
@@ -785,38 +799,38 @@ func (p SwigcptrWaste_session_options) SwigIsWaste_session_options() {
 func (arg1 SwigcptrWaste_session_options) SetThinking(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_session_options_thinking_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_session_options_thinking_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_session_options) GetThinking() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_session_options_thinking_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_session_options_thinking_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_session_options) SetContext(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_session_options_context_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_7(_swig_i_1))
+	C._wrap_waste_session_options_context_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_8(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_session_options) GetContext() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_session_options_context_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_session_options_context_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewWaste_session_options() (_swig_ret Waste_session_options) {
 	var swig_r Waste_session_options
-	swig_r = (Waste_session_options)(SwigcptrWaste_session_options(C._wrap_new_waste_session_options_cwaste_5e33cfc7ea02ff7c()))
+	swig_r = (Waste_session_options)(SwigcptrWaste_session_options(C._wrap_new_waste_session_options_cwaste_185e150dd0431369()))
 	return swig_r
 }
 
 func DeleteWaste_session_options(arg1 Waste_session_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_waste_session_options_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_waste_session_options_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 type Waste_session_options interface {
@@ -840,181 +854,181 @@ func (p SwigcptrWaste_generation_options) SwigIsWaste_generation_options() {
 func (arg1 SwigcptrWaste_generation_options) SetMax_tokens(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_max_tokens_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_generation_options_max_tokens_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetMax_tokens() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_generation_options_max_tokens_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_generation_options_max_tokens_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetTemperature(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_temperature_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_waste_generation_options_temperature_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetTemperature() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_waste_generation_options_temperature_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_waste_generation_options_temperature_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetTop_p(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_top_p_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_waste_generation_options_top_p_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetTop_p() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_waste_generation_options_top_p_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_waste_generation_options_top_p_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetMin_p(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_min_p_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_waste_generation_options_min_p_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetMin_p() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_waste_generation_options_min_p_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_waste_generation_options_min_p_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetRepeat_penalty(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_repeat_penalty_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_waste_generation_options_repeat_penalty_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetRepeat_penalty() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_waste_generation_options_repeat_penalty_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_waste_generation_options_repeat_penalty_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetPresence_penalty(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_presence_penalty_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_waste_generation_options_presence_penalty_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetPresence_penalty() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_waste_generation_options_presence_penalty_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_waste_generation_options_presence_penalty_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetFrequency_penalty(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_frequency_penalty_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_waste_generation_options_frequency_penalty_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetFrequency_penalty() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_waste_generation_options_frequency_penalty_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_waste_generation_options_frequency_penalty_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetSeed(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_seed_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
+	C._wrap_waste_generation_options_seed_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetSeed() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_generation_options_seed_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_generation_options_seed_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetTop_k(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_top_k_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_generation_options_top_k_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetTop_k() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_generation_options_top_k_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_generation_options_top_k_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetPenalty_window(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_penalty_window_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_generation_options_penalty_window_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetPenalty_window() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_generation_options_penalty_window_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_generation_options_penalty_window_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetLogprobs(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_logprobs_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_generation_options_logprobs_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetLogprobs() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_generation_options_logprobs_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_generation_options_logprobs_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetRaw(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_raw_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_generation_options_raw_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetRaw() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_generation_options_raw_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_generation_options_raw_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_generation_options) SetMarkup_out(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_generation_options_markup_out_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_generation_options_markup_out_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_generation_options) GetMarkup_out() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_generation_options_markup_out_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_generation_options_markup_out_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewWaste_generation_options() (_swig_ret Waste_generation_options) {
 	var swig_r Waste_generation_options
-	swig_r = (Waste_generation_options)(SwigcptrWaste_generation_options(C._wrap_new_waste_generation_options_cwaste_5e33cfc7ea02ff7c()))
+	swig_r = (Waste_generation_options)(SwigcptrWaste_generation_options(C._wrap_new_waste_generation_options_cwaste_185e150dd0431369()))
 	return swig_r
 }
 
 func DeleteWaste_generation_options(arg1 Waste_generation_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_waste_generation_options_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_waste_generation_options_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 type Waste_generation_options interface {
@@ -1060,155 +1074,155 @@ func (p SwigcptrWaste_memory_plan) SwigIsWaste_memory_plan() {
 func (arg1 SwigcptrWaste_memory_plan) SetFits(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_fits_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_memory_plan_fits_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetFits() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_memory_plan_fits_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_memory_plan_fits_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_memory_plan) SetFloor_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_floor_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
+	C._wrap_waste_memory_plan_floor_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_12(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetFloor_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_memory_plan_floor_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_memory_plan_floor_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_memory_plan) SetRecommended_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_recommended_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_13(_swig_i_1))
+	C._wrap_waste_memory_plan_recommended_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_14(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetRecommended_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_memory_plan_recommended_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_memory_plan_recommended_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_memory_plan) SetTrunk_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_15(_swig_i_1))
+	C._wrap_waste_memory_plan_trunk_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_16(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetTrunk_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_memory_plan_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_memory_plan_trunk_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_memory_plan) SetState_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_state_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_17(_swig_i_1))
+	C._wrap_waste_memory_plan_state_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_18(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetState_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_memory_plan_state_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_memory_plan_state_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_memory_plan) SetScratch_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_scratch_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_19(_swig_i_1))
+	C._wrap_waste_memory_plan_scratch_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_20(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetScratch_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_memory_plan_scratch_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_memory_plan_scratch_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_memory_plan) SetStaging_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_staging_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_21(_swig_i_1))
+	C._wrap_waste_memory_plan_staging_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetStaging_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_memory_plan_staging_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_memory_plan_staging_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_memory_plan) SetCache_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_cache_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1))
+	C._wrap_waste_memory_plan_cache_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_24(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetCache_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_memory_plan_cache_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_memory_plan_cache_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_memory_plan) SetUsable_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_usable_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_25(_swig_i_1))
+	C._wrap_waste_memory_plan_usable_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_26(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetUsable_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_memory_plan_usable_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_memory_plan_usable_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_memory_plan) SetBudget_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_27(_swig_i_1))
+	C._wrap_waste_memory_plan_budget_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_28(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetBudget_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_memory_plan_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_memory_plan_budget_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_memory_plan) SetReserved_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_memory_plan_reserved_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_29(_swig_i_1))
+	C._wrap_waste_memory_plan_reserved_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_30(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_memory_plan) GetReserved_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_memory_plan_reserved_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_memory_plan_reserved_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewWaste_memory_plan() (_swig_ret Waste_memory_plan) {
 	var swig_r Waste_memory_plan
-	swig_r = (Waste_memory_plan)(SwigcptrWaste_memory_plan(C._wrap_new_waste_memory_plan_cwaste_5e33cfc7ea02ff7c()))
+	swig_r = (Waste_memory_plan)(SwigcptrWaste_memory_plan(C._wrap_new_waste_memory_plan_cwaste_185e150dd0431369()))
 	return swig_r
 }
 
 func DeleteWaste_memory_plan(arg1 Waste_memory_plan) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_waste_memory_plan_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_waste_memory_plan_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 type Waste_memory_plan interface {
@@ -1250,259 +1264,259 @@ func (p SwigcptrWaste_info) SwigIsWaste_info() {
 func (arg1 SwigcptrWaste_info) SetVocab_size(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_vocab_size_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_vocab_size_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetVocab_size() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_vocab_size_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_vocab_size_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetLayer_count(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_layer_count_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_layer_count_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetLayer_count() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_layer_count_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_layer_count_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetHidden_size(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_hidden_size_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_hidden_size_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetHidden_size() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_hidden_size_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_hidden_size_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetExpert_count(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_expert_count_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_expert_count_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetExpert_count() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_expert_count_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_expert_count_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetExperts_per_token(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_experts_per_token_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_experts_per_token_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetExperts_per_token() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_experts_per_token_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_experts_per_token_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetContext(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_context_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1))
+	C._wrap_waste_info_context_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_32(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetContext() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_info_context_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_info_context_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetExpert_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_expert_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1))
+	C._wrap_waste_info_expert_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_34(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetExpert_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_info_expert_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_info_expert_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetContainer_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_container_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_35(_swig_i_1))
+	C._wrap_waste_info_container_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_36(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetContainer_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_info_container_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_info_container_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetBudget_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1))
+	C._wrap_waste_info_budget_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetBudget_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_info_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_info_budget_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetCache_slots(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_cache_slots_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
+	C._wrap_waste_info_cache_slots_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetCache_slots() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_info_cache_slots_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_info_cache_slots_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetThreads(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_threads_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_threads_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetThreads() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_threads_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_threads_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetIsa(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_isa_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_isa_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetIsa() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_isa_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_isa_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetDirect_io(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_direct_io_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_direct_io_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetDirect_io() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_direct_io_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_direct_io_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetThinking(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_thinking_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_thinking_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetThinking() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_thinking_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_thinking_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetEos_token(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_eos_token_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_eos_token_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetEos_token() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_eos_token_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_eos_token_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetHas_chat(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_has_chat_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_has_chat_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetHas_chat() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_has_chat_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_has_chat_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetToken_trunk_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_token_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
+	C._wrap_waste_info_token_trunk_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_42(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetToken_trunk_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_info_token_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_info_token_trunk_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetToken_flops(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_token_flops_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1))
+	C._wrap_waste_info_token_flops_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_44(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetToken_flops() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_info_token_flops_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_info_token_flops_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_info) SetRead_lanes(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_info_read_lanes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_info_read_lanes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_info) GetRead_lanes() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_info_read_lanes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_info_read_lanes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewWaste_info() (_swig_ret Waste_info) {
 	var swig_r Waste_info
-	swig_r = (Waste_info)(SwigcptrWaste_info(C._wrap_new_waste_info_cwaste_5e33cfc7ea02ff7c()))
+	swig_r = (Waste_info)(SwigcptrWaste_info(C._wrap_new_waste_info_cwaste_185e150dd0431369()))
 	return swig_r
 }
 
 func DeleteWaste_info(arg1 Waste_info) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_waste_info_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_waste_info_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 type Waste_info interface {
@@ -1560,233 +1574,233 @@ func (p SwigcptrWaste_stats) SwigIsWaste_stats() {
 func (arg1 SwigcptrWaste_stats) SetFinish_reason(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_finish_reason_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_stats_finish_reason_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetFinish_reason() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_stats_finish_reason_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_stats_finish_reason_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetPosition(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_position_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_45(_swig_i_1))
+	C._wrap_waste_stats_position_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetPosition() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_position_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_position_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetContext(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_context_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1))
+	C._wrap_waste_stats_context_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_48(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetContext() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_context_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_context_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetPrompt_tokens(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_prompt_tokens_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_49(_swig_i_1))
+	C._wrap_waste_stats_prompt_tokens_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetPrompt_tokens() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_prompt_tokens_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_prompt_tokens_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetGenerated_tokens(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_generated_tokens_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_51(_swig_i_1))
+	C._wrap_waste_stats_generated_tokens_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_52(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetGenerated_tokens() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_generated_tokens_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_generated_tokens_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetPrefill_us(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_prefill_us_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1))
+	C._wrap_waste_stats_prefill_us_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetPrefill_us() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_prefill_us_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_prefill_us_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetDecode_us(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_decode_us_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1))
+	C._wrap_waste_stats_decode_us_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_56(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetDecode_us() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_decode_us_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_decode_us_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetExperts_hit(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_experts_hit_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1))
+	C._wrap_waste_stats_experts_hit_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetExperts_hit() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_experts_hit_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_experts_hit_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetExperts_missed(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_experts_missed_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_59(_swig_i_1))
+	C._wrap_waste_stats_experts_missed_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_60(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetExperts_missed() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_experts_missed_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_experts_missed_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetBytes_read(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_bytes_read_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1))
+	C._wrap_waste_stats_bytes_read_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetBytes_read() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_bytes_read_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_bytes_read_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetRead_us(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_read_us_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1))
+	C._wrap_waste_stats_read_us_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetRead_us() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_read_us_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_read_us_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetMemory_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_memory_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1))
+	C._wrap_waste_stats_memory_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetMemory_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_memory_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_memory_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetPeak_rss_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_peak_rss_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_67(_swig_i_1))
+	C._wrap_waste_stats_peak_rss_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetPeak_rss_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_peak_rss_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_peak_rss_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetExperts_foreseen(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_experts_foreseen_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1))
+	C._wrap_waste_stats_experts_foreseen_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_70(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetExperts_foreseen() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_experts_foreseen_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_experts_foreseen_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetSpeculative_reads(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_speculative_reads_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_71(_swig_i_1))
+	C._wrap_waste_stats_speculative_reads_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_72(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetSpeculative_reads() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_speculative_reads_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_speculative_reads_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetSpeculative_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_speculative_bytes_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_73(_swig_i_1))
+	C._wrap_waste_stats_speculative_bytes_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_74(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetSpeculative_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_speculative_bytes_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_speculative_bytes_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_stats) SetRead_stalls(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_stats_read_stalls_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_75(_swig_i_1))
+	C._wrap_waste_stats_read_stalls_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_stats) GetRead_stalls() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_stats_read_stalls_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_stats_read_stalls_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewWaste_stats() (_swig_ret Waste_stats) {
 	var swig_r Waste_stats
-	swig_r = (Waste_stats)(SwigcptrWaste_stats(C._wrap_new_waste_stats_cwaste_5e33cfc7ea02ff7c()))
+	swig_r = (Waste_stats)(SwigcptrWaste_stats(C._wrap_new_waste_stats_cwaste_185e150dd0431369()))
 	return swig_r
 }
 
 func DeleteWaste_stats(arg1 Waste_stats) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_waste_stats_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_waste_stats_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 type Waste_stats interface {
@@ -1840,103 +1854,103 @@ func (p SwigcptrWaste_token) SwigIsWaste_token() {
 func (arg1 SwigcptrWaste_token) SetId(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_token_id_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_token_id_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_token) GetId() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_token_id_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_token_id_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_token) SetFirst_index(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_token_first_index_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_77(_swig_i_1))
+	C._wrap_waste_token_first_index_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_78(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_token) GetFirst_index() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_token_first_index_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_token_first_index_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_token) SetCount(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_token_count_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_token_count_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_token) GetCount() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_token_count_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_token_count_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_token) SetChannel(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_token_channel_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_token_channel_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_token) GetChannel() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_token_channel_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_token_channel_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_token) SetLogprob(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_token_logprob_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_waste_token_logprob_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_token) GetLogprob() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_waste_token_logprob_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_waste_token_logprob_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_token) SetPosition(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_token_position_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_79(_swig_i_1))
+	C._wrap_waste_token_position_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_80(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_token) GetPosition() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_token_position_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_token_position_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_token) SetFinish_reason(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_token_finish_reason_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_token_finish_reason_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_token) GetFinish_reason() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_token_finish_reason_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_token_finish_reason_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewWaste_token() (_swig_ret Waste_token) {
 	var swig_r Waste_token
-	swig_r = (Waste_token)(SwigcptrWaste_token(C._wrap_new_waste_token_cwaste_5e33cfc7ea02ff7c()))
+	swig_r = (Waste_token)(SwigcptrWaste_token(C._wrap_new_waste_token_cwaste_185e150dd0431369()))
 	return swig_r
 }
 
 func DeleteWaste_token(arg1 Waste_token) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_waste_token_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_waste_token_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 type Waste_token interface {
@@ -1970,90 +1984,90 @@ func (p SwigcptrWaste_convert_options) SwigIsWaste_convert_options() {
 func (arg1 SwigcptrWaste_convert_options) SetThreads(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_convert_options_threads_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_convert_options_threads_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_convert_options) GetThreads() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_convert_options_threads_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_convert_options_threads_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_convert_options) SetStages(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_convert_options_stages_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_convert_options_stages_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_convert_options) GetStages() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_convert_options_stages_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_convert_options_stages_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_convert_options) SetIndex_bits(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_convert_options_index_bits_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_convert_options_index_bits_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_convert_options) GetIndex_bits() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_convert_options_index_bits_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_convert_options_index_bits_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_convert_options) SetTrunk_bits(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_convert_options_trunk_bits_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_convert_options_trunk_bits_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_convert_options) GetTrunk_bits() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_convert_options_trunk_bits_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_convert_options_trunk_bits_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_convert_options) SetExpert_beam(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_convert_options_expert_beam_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_convert_options_expert_beam_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_convert_options) GetExpert_beam() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_convert_options_expert_beam_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_convert_options_expert_beam_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_convert_options) SetQuantise_from(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_convert_options_quantise_from_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1))
+	C._wrap_waste_convert_options_quantise_from_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_82(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_convert_options) GetQuantise_from() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_convert_options_quantise_from_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_convert_options_quantise_from_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewWaste_convert_options() (_swig_ret Waste_convert_options) {
 	var swig_r Waste_convert_options
-	swig_r = (Waste_convert_options)(SwigcptrWaste_convert_options(C._wrap_new_waste_convert_options_cwaste_5e33cfc7ea02ff7c()))
+	swig_r = (Waste_convert_options)(SwigcptrWaste_convert_options(C._wrap_new_waste_convert_options_cwaste_185e150dd0431369()))
 	return swig_r
 }
 
 func DeleteWaste_convert_options(arg1 Waste_convert_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_waste_convert_options_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_waste_convert_options_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 type Waste_convert_options interface {
@@ -2085,51 +2099,51 @@ func (p SwigcptrWaste_progress) SwigIsWaste_progress() {
 func (arg1 SwigcptrWaste_progress) SetFinished(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_progress_finished_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_progress_finished_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_progress) GetFinished() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_progress_finished_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_progress_finished_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_progress) SetDone(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_progress_done_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_83(_swig_i_1))
+	C._wrap_waste_progress_done_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_84(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_progress) GetDone() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_progress_done_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_progress_done_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_progress) SetTotal(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_progress_total_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_85(_swig_i_1))
+	C._wrap_waste_progress_total_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_86(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_progress) GetTotal() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_progress_total_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_progress_total_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewWaste_progress() (_swig_ret Waste_progress) {
 	var swig_r Waste_progress
-	swig_r = (Waste_progress)(SwigcptrWaste_progress(C._wrap_new_waste_progress_cwaste_5e33cfc7ea02ff7c()))
+	swig_r = (Waste_progress)(SwigcptrWaste_progress(C._wrap_new_waste_progress_cwaste_185e150dd0431369()))
 	return swig_r
 }
 
 func DeleteWaste_progress(arg1 Waste_progress) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_waste_progress_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_waste_progress_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 type Waste_progress interface {
@@ -2155,51 +2169,51 @@ func (p SwigcptrWaste_synthesis_options) SwigIsWaste_synthesis_options() {
 func (arg1 SwigcptrWaste_synthesis_options) SetLayers(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_synthesis_options_layers_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_synthesis_options_layers_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_synthesis_options) GetLayers() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_synthesis_options_layers_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_synthesis_options_layers_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_synthesis_options) SetExperts(arg2 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_synthesis_options_experts_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	C._wrap_waste_synthesis_options_experts_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_synthesis_options) GetExperts() (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_waste_synthesis_options_experts_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_waste_synthesis_options_experts_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrWaste_synthesis_options) SetSeed(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_waste_synthesis_options_seed_set_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1))
+	C._wrap_waste_synthesis_options_seed_set_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_88(_swig_i_1))
 }
 
 func (arg1 SwigcptrWaste_synthesis_options) GetSeed() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_synthesis_options_seed_get_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_waste_synthesis_options_seed_get_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewWaste_synthesis_options() (_swig_ret Waste_synthesis_options) {
 	var swig_r Waste_synthesis_options
-	swig_r = (Waste_synthesis_options)(SwigcptrWaste_synthesis_options(C._wrap_new_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c()))
+	swig_r = (Waste_synthesis_options)(SwigcptrWaste_synthesis_options(C._wrap_new_waste_synthesis_options_cwaste_185e150dd0431369()))
 	return swig_r
 }
 
 func DeleteWaste_synthesis_options(arg1 Waste_synthesis_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_waste_synthesis_options_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 type Waste_synthesis_options interface {
@@ -2215,14 +2229,14 @@ type Waste_synthesis_options interface {
 
 func Waste_abi_version() (_swig_ret int32) {
 	var swig_r int32
-	swig_r = (int32)(C._wrap_waste_abi_version_cwaste_5e33cfc7ea02ff7c())
+	swig_r = (int32)(C._wrap_waste_abi_version_cwaste_185e150dd0431369())
 	return swig_r
 }
 
 func Waste_version(arg1 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_version_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_90)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_waste_version_cwaste_185e150dd0431369(*(*C.swig_type_91)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2232,7 +2246,7 @@ func Waste_version(arg1 []byte) (_swig_ret int64) {
 func Waste_abi_sizes(arg1 []int32) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_waste_abi_sizes_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_92)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_waste_abi_sizes_cwaste_185e150dd0431369(*(*C.swig_type_93)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2241,12 +2255,12 @@ func Waste_abi_sizes(arg1 []int32) (_swig_ret int64) {
 
 func Waste_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_waste_free_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_waste_free_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 func Waste_cancel(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_waste_cancel_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0))
+	C._wrap_waste_cancel_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0))
 }
 
 func Waste_plan(arg1 []byte, arg2 Waste_open_options, arg3 Waste_memory_plan, arg4 []byte) (_swig_ret int32) {
@@ -2255,7 +2269,7 @@ func Waste_plan(arg1 []byte, arg2 Waste_open_options, arg3 Waste_memory_plan, ar
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_plan_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_93)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_plan_cwaste_185e150dd0431369(*(*C.swig_type_94)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2271,7 +2285,7 @@ func Waste_open(arg1 []byte, arg2 Waste_open_options, arg3 []uintptr, arg4 []byt
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_open_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_open_cwaste_185e150dd0431369(*(*C.swig_type_96)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2290,7 +2304,7 @@ func Waste_open_job(arg1 []byte, arg2 Waste_open_options, arg3 []uintptr, arg4 [
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_open_job_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_98)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_open_job_cwaste_185e150dd0431369(*(*C.swig_type_99)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2308,7 +2322,7 @@ func Waste_job_model(arg1 uintptr, arg2 []uintptr, arg3 []byte) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_job_model_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_job_model_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2323,7 +2337,7 @@ func Waste_model_info(arg1 uintptr, arg2 Waste_info, arg3 []byte) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_model_info_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_model_info_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2335,7 +2349,7 @@ func Waste_model_stats(arg1 uintptr, arg2 Waste_stats, arg3 []byte) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_model_stats_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_model_stats_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2347,7 +2361,7 @@ func Waste_model_name(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_waste_model_name_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_waste_model_name_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2364,7 +2378,7 @@ func Waste_convert(arg1 []byte, arg2 []byte, arg3 Waste_convert_options, arg4 []
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_waste_convert_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_108)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int32)(C._wrap_waste_convert_cwaste_185e150dd0431369(*(*C.swig_type_109)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2387,7 +2401,7 @@ func Waste_synthesize(arg1 []byte, arg2 []byte, arg3 Waste_synthesis_options, ar
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_waste_synthesize_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_112)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int32)(C._wrap_waste_synthesize_cwaste_185e150dd0431369(*(*C.swig_type_113)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2408,7 +2422,7 @@ func Waste_verify(arg1 []byte, arg2 []uintptr, arg3 []byte) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_verify_cwaste_5e33cfc7ea02ff7c(*(*C.swig_type_116)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_verify_cwaste_185e150dd0431369(*(*C.swig_type_117)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2426,7 +2440,7 @@ func Waste_job_progress(arg1 uintptr, arg2 Waste_progress, arg3 []byte) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_job_progress_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_job_progress_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2438,7 +2452,7 @@ func Waste_job_wait(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_job_wait_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_job_wait_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2450,7 +2464,7 @@ func Waste_log_next(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_waste_log_next_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_waste_log_next_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2466,7 +2480,7 @@ func Waste_tokenize(arg1 uintptr, arg2 []byte, arg3 []int32, arg4 []byte) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_tokenize_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_tokenize_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2485,7 +2499,7 @@ func Waste_tokenize_markup(arg1 uintptr, arg2 []byte, arg3 []int32, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_tokenize_markup_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_tokenize_markup_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2504,7 +2518,7 @@ func Waste_detokenize(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 []byte) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_detokenize_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_detokenize_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2523,7 +2537,7 @@ func Waste_session_create(arg1 uintptr, arg2 Waste_session_options, arg3 []uintp
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_session_create_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_session_create_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2539,7 +2553,7 @@ func Waste_session_add_message(arg1 uintptr, arg2 int32, arg3 []byte, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_session_add_message_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_session_add_message_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2555,7 +2569,7 @@ func Waste_eval(arg1 uintptr, arg2 []int32, arg3 []float32, arg4 []byte) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_eval_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_eval_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2573,7 +2587,7 @@ func Waste_session_tokens(arg1 uintptr, arg2 []int32, arg3 []byte) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_waste_session_tokens_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_waste_session_tokens_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2587,7 +2601,7 @@ func Waste_session_reset(arg1 uintptr, arg2 []byte) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_waste_session_reset_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int32)(C._wrap_waste_session_reset_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2599,7 +2613,7 @@ func Waste_session_rewind(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int3
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_session_rewind_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_session_rewind_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2611,7 +2625,7 @@ func Waste_session_fork(arg1 uintptr, arg2 []uintptr, arg3 []byte) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_session_fork_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_session_fork_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2626,7 +2640,7 @@ func Waste_session_save(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_session_save_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_session_save_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2641,7 +2655,7 @@ func Waste_session_load(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_session_load_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_session_load_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2656,7 +2670,7 @@ func Waste_session_stats(arg1 uintptr, arg2 Waste_stats, arg3 []byte) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_session_stats_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_session_stats_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2670,7 +2684,7 @@ func Waste_generate(arg1 uintptr, arg2 []byte, arg3 Waste_generation_options, ar
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_waste_generate_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int32)(C._wrap_waste_generate_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2688,7 +2702,7 @@ func Waste_generation_add_stop(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_generation_add_stop_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_generation_add_stop_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2703,7 +2717,7 @@ func Waste_generation_add_stop_token(arg1 uintptr, arg2 int32, arg3 []byte) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_generation_add_stop_token_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_generation_add_stop_token_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2716,7 +2730,7 @@ func Waste_generation_add_bias(arg1 uintptr, arg2 int32, arg3 float64, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_waste_generation_add_bias_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int32)(C._wrap_waste_generation_add_bias_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -2729,7 +2743,7 @@ func Waste_next(arg1 uintptr, arg2 []byte, arg3 Waste_token, arg4 []byte) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_next_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_next_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2745,7 +2759,7 @@ func Waste_generation_tokens(arg1 uintptr, arg2 []int32, arg3 []float64, arg4 []
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_waste_generation_tokens_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_waste_generation_tokens_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2763,7 +2777,7 @@ func Waste_generation_stats(arg1 uintptr, arg2 Waste_stats, arg3 []byte) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_waste_generation_stats_cwaste_5e33cfc7ea02ff7c(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_waste_generation_stats_cwaste_185e150dd0431369(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}

@@ -195,12 +195,25 @@ static int64_t waste_wrapper_sizes(int32_t *sizes, int64_t size_count) {
   return count;
 }
 
+SWIGINTERN void delete_waste_open_options(struct waste_open_options *self){
+    free((char *)self->cpu_list);
+    free(self);
+  }
+SWIGINTERN int32_t waste_open_options_set_cpu_list(struct waste_open_options *self,char const *text,int64_t text_size){
+    char *made = (char *)malloc((size_t)text_size + 1);
+    int64_t i;
+    if (!made) return -1;
+    for (i = 0; i < text_size; ++i) made[i] = text[i] ? text[i] : '?';
+    made[text_size] = 0;
+    free((char *)self->cpu_list);
+    self->cpu_list = made;
+    return 0;
+  }
 SWIGINTERN struct waste_open_options *new_waste_open_options(void){
     waste_open_options *made = (waste_open_options *)calloc(1, sizeof *made);
     if (made) made->struct_size = (uint32_t)sizeof *made;
     return made;
   }
-SWIGINTERN void delete_waste_open_options(struct waste_open_options *self){ free(self); }
 SWIGINTERN struct waste_session_options *new_waste_session_options(void){
     waste_session_options *made = (waste_session_options *)calloc(1, sizeof *made);
     if (made) made->struct_size = (uint32_t)sizeof *made;
@@ -259,7 +272,7 @@ SWIGINTERN void delete_waste_synthesis_options(struct waste_synthesis_options *s
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0) {
+void _wrap_Swig_free_cwaste_185e150dd0431369(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -269,7 +282,7 @@ void _wrap_Swig_free_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cwaste_5e33cfc7ea02ff7c(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cwaste_185e150dd0431369(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -282,7 +295,7 @@ void *_wrap_Swig_malloc_cwaste_5e33cfc7ea02ff7c(intgo _swig_go_0) {
 }
 
 
-long long _wrap_waste_wrapper_sizes_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0) {
+long long _wrap_waste_wrapper_sizes_cwaste_185e150dd0431369(_goslice_ _swig_go_0) {
   int32_t *arg1 = (int32_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -299,7 +312,7 @@ long long _wrap_waste_wrapper_sizes_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0
 }
 
 
-intgo _wrap_WASTE_ERR_IO_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_IO_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -310,7 +323,7 @@ intgo _wrap_WASTE_ERR_IO_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_FORMAT_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_FORMAT_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -321,7 +334,7 @@ intgo _wrap_WASTE_ERR_FORMAT_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_CORRUPT_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_CORRUPT_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -332,7 +345,7 @@ intgo _wrap_WASTE_ERR_CORRUPT_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_UNSUPPORTED_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_UNSUPPORTED_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -343,7 +356,7 @@ intgo _wrap_WASTE_ERR_UNSUPPORTED_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_ARGUMENT_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_ARGUMENT_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -354,7 +367,7 @@ intgo _wrap_WASTE_ERR_ARGUMENT_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_RAM_BUDGET_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_RAM_BUDGET_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -365,7 +378,7 @@ intgo _wrap_WASTE_ERR_RAM_BUDGET_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_NO_MEMORY_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_NO_MEMORY_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -376,7 +389,7 @@ intgo _wrap_WASTE_ERR_NO_MEMORY_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_CONTEXT_FULL_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_CONTEXT_FULL_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -387,7 +400,7 @@ intgo _wrap_WASTE_ERR_CONTEXT_FULL_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_BUSY_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_BUSY_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -398,7 +411,7 @@ intgo _wrap_WASTE_ERR_BUSY_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_CANCELLED_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_CANCELLED_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -409,7 +422,7 @@ intgo _wrap_WASTE_ERR_CANCELLED_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_VERSION_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_VERSION_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -420,7 +433,7 @@ intgo _wrap_WASTE_ERR_VERSION_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-intgo _wrap_WASTE_ERR_INTERNAL_cwaste_5e33cfc7ea02ff7c() {
+intgo _wrap_WASTE_ERR_INTERNAL_cwaste_185e150dd0431369() {
   int result;
   intgo _swig_go_result;
   
@@ -431,7 +444,7 @@ intgo _wrap_WASTE_ERR_INTERNAL_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-void _wrap_waste_open_options_threads_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_threads_set_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -443,7 +456,7 @@ void _wrap_waste_open_options_threads_set_cwaste_5e33cfc7ea02ff7c(struct waste_o
 }
 
 
-int _wrap_waste_open_options_threads_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_threads_get_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -456,7 +469,7 @@ int _wrap_waste_open_options_threads_get_cwaste_5e33cfc7ea02ff7c(struct waste_op
 }
 
 
-void _wrap_waste_open_options_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_open_options_budget_bytes_set_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0, long long _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int64_t arg2 ;
   
@@ -468,7 +481,7 @@ void _wrap_waste_open_options_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(struct wa
 }
 
 
-long long _wrap_waste_open_options_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
+long long _wrap_waste_open_options_budget_bytes_get_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -481,7 +494,7 @@ long long _wrap_waste_open_options_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(stru
 }
 
 
-void _wrap_waste_open_options_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_open_options_context_set_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0, long long _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int64_t arg2 ;
   
@@ -493,7 +506,7 @@ void _wrap_waste_open_options_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_o
 }
 
 
-long long _wrap_waste_open_options_context_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
+long long _wrap_waste_open_options_context_get_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -506,7 +519,7 @@ long long _wrap_waste_open_options_context_get_cwaste_5e33cfc7ea02ff7c(struct wa
 }
 
 
-void _wrap_waste_open_options_io_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_io_set_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -518,7 +531,7 @@ void _wrap_waste_open_options_io_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_o
 }
 
 
-int _wrap_waste_open_options_io_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_io_get_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -531,7 +544,7 @@ int _wrap_waste_open_options_io_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_op
 }
 
 
-void _wrap_waste_open_options_verify_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_verify_set_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -543,7 +556,7 @@ void _wrap_waste_open_options_verify_set_cwaste_5e33cfc7ea02ff7c(struct waste_op
 }
 
 
-int _wrap_waste_open_options_verify_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_verify_get_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -556,7 +569,7 @@ int _wrap_waste_open_options_verify_get_cwaste_5e33cfc7ea02ff7c(struct waste_ope
 }
 
 
-void _wrap_waste_open_options_lookahead_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_lookahead_set_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -568,7 +581,7 @@ void _wrap_waste_open_options_lookahead_set_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-int _wrap_waste_open_options_lookahead_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_lookahead_get_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -581,7 +594,7 @@ int _wrap_waste_open_options_lookahead_get_cwaste_5e33cfc7ea02ff7c(struct waste_
 }
 
 
-void _wrap_waste_open_options_arithmetic_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_arithmetic_set_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -593,7 +606,7 @@ void _wrap_waste_open_options_arithmetic_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-int _wrap_waste_open_options_arithmetic_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_arithmetic_get_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -606,7 +619,7 @@ int _wrap_waste_open_options_arithmetic_get_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-void _wrap_waste_open_options_isa_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_isa_set_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -618,7 +631,7 @@ void _wrap_waste_open_options_isa_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_
 }
 
 
-int _wrap_waste_open_options_isa_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_isa_get_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -631,7 +644,7 @@ int _wrap_waste_open_options_isa_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_o
 }
 
 
-void _wrap_waste_open_options_read_lanes_set_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_open_options_read_lanes_set_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0, int _swig_go_1) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t arg2 ;
   
@@ -643,7 +656,7 @@ void _wrap_waste_open_options_read_lanes_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-int _wrap_waste_open_options_read_lanes_get_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
+int _wrap_waste_open_options_read_lanes_get_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0) {
   struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -656,7 +669,36 @@ int _wrap_waste_open_options_read_lanes_get_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-struct waste_open_options *_wrap_new_waste_open_options_cwaste_5e33cfc7ea02ff7c() {
+void _wrap_delete_waste_open_options_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0) {
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  
+  arg1 = *(struct waste_open_options **)&_swig_go_0; 
+  
+  delete_waste_open_options(arg1);
+  
+}
+
+
+int _wrap_waste_open_options_set_cpu_list_cwaste_185e150dd0431369(struct waste_open_options *_swig_go_0, _goslice_ _swig_go_1) {
+  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = *(struct waste_open_options **)&_swig_go_0; 
+  
+  arg2 = (char *)_swig_go_1.array;
+  arg3 = _swig_go_1.len;
+  
+  
+  result = (int32_t)waste_open_options_set_cpu_list(arg1,(char const *)arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+struct waste_open_options *_wrap_new_waste_open_options_cwaste_185e150dd0431369() {
   struct waste_open_options *result = 0 ;
   struct waste_open_options *_swig_go_result;
   
@@ -667,17 +709,7 @@ struct waste_open_options *_wrap_new_waste_open_options_cwaste_5e33cfc7ea02ff7c(
 }
 
 
-void _wrap_delete_waste_open_options_cwaste_5e33cfc7ea02ff7c(struct waste_open_options *_swig_go_0) {
-  struct waste_open_options *arg1 = (struct waste_open_options *) 0 ;
-  
-  arg1 = *(struct waste_open_options **)&_swig_go_0; 
-  
-  delete_waste_open_options(arg1);
-  
-}
-
-
-void _wrap_waste_session_options_thinking_set_cwaste_5e33cfc7ea02ff7c(struct waste_session_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_session_options_thinking_set_cwaste_185e150dd0431369(struct waste_session_options *_swig_go_0, int _swig_go_1) {
   struct waste_session_options *arg1 = (struct waste_session_options *) 0 ;
   int32_t arg2 ;
   
@@ -689,7 +721,7 @@ void _wrap_waste_session_options_thinking_set_cwaste_5e33cfc7ea02ff7c(struct was
 }
 
 
-int _wrap_waste_session_options_thinking_get_cwaste_5e33cfc7ea02ff7c(struct waste_session_options *_swig_go_0) {
+int _wrap_waste_session_options_thinking_get_cwaste_185e150dd0431369(struct waste_session_options *_swig_go_0) {
   struct waste_session_options *arg1 = (struct waste_session_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -702,7 +734,7 @@ int _wrap_waste_session_options_thinking_get_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-void _wrap_waste_session_options_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_session_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_session_options_context_set_cwaste_185e150dd0431369(struct waste_session_options *_swig_go_0, long long _swig_go_1) {
   struct waste_session_options *arg1 = (struct waste_session_options *) 0 ;
   int64_t arg2 ;
   
@@ -714,7 +746,7 @@ void _wrap_waste_session_options_context_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-long long _wrap_waste_session_options_context_get_cwaste_5e33cfc7ea02ff7c(struct waste_session_options *_swig_go_0) {
+long long _wrap_waste_session_options_context_get_cwaste_185e150dd0431369(struct waste_session_options *_swig_go_0) {
   struct waste_session_options *arg1 = (struct waste_session_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -727,7 +759,7 @@ long long _wrap_waste_session_options_context_get_cwaste_5e33cfc7ea02ff7c(struct
 }
 
 
-struct waste_session_options *_wrap_new_waste_session_options_cwaste_5e33cfc7ea02ff7c() {
+struct waste_session_options *_wrap_new_waste_session_options_cwaste_185e150dd0431369() {
   struct waste_session_options *result = 0 ;
   struct waste_session_options *_swig_go_result;
   
@@ -738,7 +770,7 @@ struct waste_session_options *_wrap_new_waste_session_options_cwaste_5e33cfc7ea0
 }
 
 
-void _wrap_delete_waste_session_options_cwaste_5e33cfc7ea02ff7c(struct waste_session_options *_swig_go_0) {
+void _wrap_delete_waste_session_options_cwaste_185e150dd0431369(struct waste_session_options *_swig_go_0) {
   struct waste_session_options *arg1 = (struct waste_session_options *) 0 ;
   
   arg1 = *(struct waste_session_options **)&_swig_go_0; 
@@ -748,7 +780,7 @@ void _wrap_delete_waste_session_options_cwaste_5e33cfc7ea02ff7c(struct waste_ses
 }
 
 
-void _wrap_waste_generation_options_max_tokens_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_max_tokens_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -760,7 +792,7 @@ void _wrap_waste_generation_options_max_tokens_set_cwaste_5e33cfc7ea02ff7c(struc
 }
 
 
-int _wrap_waste_generation_options_max_tokens_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_max_tokens_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -773,7 +805,7 @@ int _wrap_waste_generation_options_max_tokens_get_cwaste_5e33cfc7ea02ff7c(struct
 }
 
 
-void _wrap_waste_generation_options_temperature_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_temperature_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -785,7 +817,7 @@ void _wrap_waste_generation_options_temperature_set_cwaste_5e33cfc7ea02ff7c(stru
 }
 
 
-double _wrap_waste_generation_options_temperature_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_temperature_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -798,7 +830,7 @@ double _wrap_waste_generation_options_temperature_get_cwaste_5e33cfc7ea02ff7c(st
 }
 
 
-void _wrap_waste_generation_options_top_p_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_top_p_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -810,7 +842,7 @@ void _wrap_waste_generation_options_top_p_set_cwaste_5e33cfc7ea02ff7c(struct was
 }
 
 
-double _wrap_waste_generation_options_top_p_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_top_p_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -823,7 +855,7 @@ double _wrap_waste_generation_options_top_p_get_cwaste_5e33cfc7ea02ff7c(struct w
 }
 
 
-void _wrap_waste_generation_options_min_p_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_min_p_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -835,7 +867,7 @@ void _wrap_waste_generation_options_min_p_set_cwaste_5e33cfc7ea02ff7c(struct was
 }
 
 
-double _wrap_waste_generation_options_min_p_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_min_p_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -848,7 +880,7 @@ double _wrap_waste_generation_options_min_p_get_cwaste_5e33cfc7ea02ff7c(struct w
 }
 
 
-void _wrap_waste_generation_options_repeat_penalty_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_repeat_penalty_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -860,7 +892,7 @@ void _wrap_waste_generation_options_repeat_penalty_set_cwaste_5e33cfc7ea02ff7c(s
 }
 
 
-double _wrap_waste_generation_options_repeat_penalty_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_repeat_penalty_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -873,7 +905,7 @@ double _wrap_waste_generation_options_repeat_penalty_get_cwaste_5e33cfc7ea02ff7c
 }
 
 
-void _wrap_waste_generation_options_presence_penalty_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_presence_penalty_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -885,7 +917,7 @@ void _wrap_waste_generation_options_presence_penalty_set_cwaste_5e33cfc7ea02ff7c
 }
 
 
-double _wrap_waste_generation_options_presence_penalty_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_presence_penalty_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -898,7 +930,7 @@ double _wrap_waste_generation_options_presence_penalty_get_cwaste_5e33cfc7ea02ff
 }
 
 
-void _wrap_waste_generation_options_frequency_penalty_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_generation_options_frequency_penalty_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, double _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double arg2 ;
   
@@ -910,7 +942,7 @@ void _wrap_waste_generation_options_frequency_penalty_set_cwaste_5e33cfc7ea02ff7
 }
 
 
-double _wrap_waste_generation_options_frequency_penalty_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+double _wrap_waste_generation_options_frequency_penalty_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -923,7 +955,7 @@ double _wrap_waste_generation_options_frequency_penalty_get_cwaste_5e33cfc7ea02f
 }
 
 
-void _wrap_waste_generation_options_seed_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_generation_options_seed_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, long long _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int64_t arg2 ;
   
@@ -935,7 +967,7 @@ void _wrap_waste_generation_options_seed_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-long long _wrap_waste_generation_options_seed_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+long long _wrap_waste_generation_options_seed_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -948,7 +980,7 @@ long long _wrap_waste_generation_options_seed_get_cwaste_5e33cfc7ea02ff7c(struct
 }
 
 
-void _wrap_waste_generation_options_top_k_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_top_k_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -960,7 +992,7 @@ void _wrap_waste_generation_options_top_k_set_cwaste_5e33cfc7ea02ff7c(struct was
 }
 
 
-int _wrap_waste_generation_options_top_k_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_top_k_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -973,7 +1005,7 @@ int _wrap_waste_generation_options_top_k_get_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-void _wrap_waste_generation_options_penalty_window_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_penalty_window_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -985,7 +1017,7 @@ void _wrap_waste_generation_options_penalty_window_set_cwaste_5e33cfc7ea02ff7c(s
 }
 
 
-int _wrap_waste_generation_options_penalty_window_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_penalty_window_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -998,7 +1030,7 @@ int _wrap_waste_generation_options_penalty_window_get_cwaste_5e33cfc7ea02ff7c(st
 }
 
 
-void _wrap_waste_generation_options_logprobs_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_logprobs_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -1010,7 +1042,7 @@ void _wrap_waste_generation_options_logprobs_set_cwaste_5e33cfc7ea02ff7c(struct 
 }
 
 
-int _wrap_waste_generation_options_logprobs_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_logprobs_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1023,7 +1055,7 @@ int _wrap_waste_generation_options_logprobs_get_cwaste_5e33cfc7ea02ff7c(struct w
 }
 
 
-void _wrap_waste_generation_options_raw_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_raw_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -1035,7 +1067,7 @@ void _wrap_waste_generation_options_raw_set_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-int _wrap_waste_generation_options_raw_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_raw_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1048,7 +1080,7 @@ int _wrap_waste_generation_options_raw_get_cwaste_5e33cfc7ea02ff7c(struct waste_
 }
 
 
-void _wrap_waste_generation_options_markup_out_set_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_generation_options_markup_out_set_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0, int _swig_go_1) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t arg2 ;
   
@@ -1060,7 +1092,7 @@ void _wrap_waste_generation_options_markup_out_set_cwaste_5e33cfc7ea02ff7c(struc
 }
 
 
-int _wrap_waste_generation_options_markup_out_get_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+int _wrap_waste_generation_options_markup_out_get_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1073,7 +1105,7 @@ int _wrap_waste_generation_options_markup_out_get_cwaste_5e33cfc7ea02ff7c(struct
 }
 
 
-struct waste_generation_options *_wrap_new_waste_generation_options_cwaste_5e33cfc7ea02ff7c() {
+struct waste_generation_options *_wrap_new_waste_generation_options_cwaste_185e150dd0431369() {
   struct waste_generation_options *result = 0 ;
   struct waste_generation_options *_swig_go_result;
   
@@ -1084,7 +1116,7 @@ struct waste_generation_options *_wrap_new_waste_generation_options_cwaste_5e33c
 }
 
 
-void _wrap_delete_waste_generation_options_cwaste_5e33cfc7ea02ff7c(struct waste_generation_options *_swig_go_0) {
+void _wrap_delete_waste_generation_options_cwaste_185e150dd0431369(struct waste_generation_options *_swig_go_0) {
   struct waste_generation_options *arg1 = (struct waste_generation_options *) 0 ;
   
   arg1 = *(struct waste_generation_options **)&_swig_go_0; 
@@ -1094,7 +1126,7 @@ void _wrap_delete_waste_generation_options_cwaste_5e33cfc7ea02ff7c(struct waste_
 }
 
 
-void _wrap_waste_memory_plan_fits_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_memory_plan_fits_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, int _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int32_t arg2 ;
   
@@ -1106,7 +1138,7 @@ void _wrap_waste_memory_plan_fits_set_cwaste_5e33cfc7ea02ff7c(struct waste_memor
 }
 
 
-int _wrap_waste_memory_plan_fits_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+int _wrap_waste_memory_plan_fits_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1119,7 +1151,7 @@ int _wrap_waste_memory_plan_fits_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory
 }
 
 
-void _wrap_waste_memory_plan_floor_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_floor_bytes_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1131,7 +1163,7 @@ void _wrap_waste_memory_plan_floor_bytes_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-long long _wrap_waste_memory_plan_floor_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_floor_bytes_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1144,7 +1176,7 @@ long long _wrap_waste_memory_plan_floor_bytes_get_cwaste_5e33cfc7ea02ff7c(struct
 }
 
 
-void _wrap_waste_memory_plan_recommended_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_recommended_bytes_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1156,7 +1188,7 @@ void _wrap_waste_memory_plan_recommended_bytes_set_cwaste_5e33cfc7ea02ff7c(struc
 }
 
 
-long long _wrap_waste_memory_plan_recommended_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_recommended_bytes_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1169,7 +1201,7 @@ long long _wrap_waste_memory_plan_recommended_bytes_get_cwaste_5e33cfc7ea02ff7c(
 }
 
 
-void _wrap_waste_memory_plan_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_trunk_bytes_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1181,7 +1213,7 @@ void _wrap_waste_memory_plan_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-long long _wrap_waste_memory_plan_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_trunk_bytes_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1194,7 +1226,7 @@ long long _wrap_waste_memory_plan_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(struct
 }
 
 
-void _wrap_waste_memory_plan_state_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_state_bytes_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1206,7 +1238,7 @@ void _wrap_waste_memory_plan_state_bytes_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-long long _wrap_waste_memory_plan_state_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_state_bytes_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1219,7 +1251,7 @@ long long _wrap_waste_memory_plan_state_bytes_get_cwaste_5e33cfc7ea02ff7c(struct
 }
 
 
-void _wrap_waste_memory_plan_scratch_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_scratch_bytes_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1231,7 +1263,7 @@ void _wrap_waste_memory_plan_scratch_bytes_set_cwaste_5e33cfc7ea02ff7c(struct wa
 }
 
 
-long long _wrap_waste_memory_plan_scratch_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_scratch_bytes_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1244,7 +1276,7 @@ long long _wrap_waste_memory_plan_scratch_bytes_get_cwaste_5e33cfc7ea02ff7c(stru
 }
 
 
-void _wrap_waste_memory_plan_staging_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_staging_bytes_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1256,7 +1288,7 @@ void _wrap_waste_memory_plan_staging_bytes_set_cwaste_5e33cfc7ea02ff7c(struct wa
 }
 
 
-long long _wrap_waste_memory_plan_staging_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_staging_bytes_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1269,7 +1301,7 @@ long long _wrap_waste_memory_plan_staging_bytes_get_cwaste_5e33cfc7ea02ff7c(stru
 }
 
 
-void _wrap_waste_memory_plan_cache_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_cache_bytes_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1281,7 +1313,7 @@ void _wrap_waste_memory_plan_cache_bytes_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-long long _wrap_waste_memory_plan_cache_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_cache_bytes_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1294,7 +1326,7 @@ long long _wrap_waste_memory_plan_cache_bytes_get_cwaste_5e33cfc7ea02ff7c(struct
 }
 
 
-void _wrap_waste_memory_plan_usable_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_usable_bytes_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1306,7 +1338,7 @@ void _wrap_waste_memory_plan_usable_bytes_set_cwaste_5e33cfc7ea02ff7c(struct was
 }
 
 
-long long _wrap_waste_memory_plan_usable_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_usable_bytes_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1319,7 +1351,7 @@ long long _wrap_waste_memory_plan_usable_bytes_get_cwaste_5e33cfc7ea02ff7c(struc
 }
 
 
-void _wrap_waste_memory_plan_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_budget_bytes_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1331,7 +1363,7 @@ void _wrap_waste_memory_plan_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(struct was
 }
 
 
-long long _wrap_waste_memory_plan_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_budget_bytes_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1344,7 +1376,7 @@ long long _wrap_waste_memory_plan_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(struc
 }
 
 
-void _wrap_waste_memory_plan_reserved_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_memory_plan_reserved_bytes_set_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0, long long _swig_go_1) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t arg2 ;
   
@@ -1356,7 +1388,7 @@ void _wrap_waste_memory_plan_reserved_bytes_set_cwaste_5e33cfc7ea02ff7c(struct w
 }
 
 
-long long _wrap_waste_memory_plan_reserved_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+long long _wrap_waste_memory_plan_reserved_bytes_get_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1369,7 +1401,7 @@ long long _wrap_waste_memory_plan_reserved_bytes_get_cwaste_5e33cfc7ea02ff7c(str
 }
 
 
-struct waste_memory_plan *_wrap_new_waste_memory_plan_cwaste_5e33cfc7ea02ff7c() {
+struct waste_memory_plan *_wrap_new_waste_memory_plan_cwaste_185e150dd0431369() {
   struct waste_memory_plan *result = 0 ;
   struct waste_memory_plan *_swig_go_result;
   
@@ -1380,7 +1412,7 @@ struct waste_memory_plan *_wrap_new_waste_memory_plan_cwaste_5e33cfc7ea02ff7c() 
 }
 
 
-void _wrap_delete_waste_memory_plan_cwaste_5e33cfc7ea02ff7c(struct waste_memory_plan *_swig_go_0) {
+void _wrap_delete_waste_memory_plan_cwaste_185e150dd0431369(struct waste_memory_plan *_swig_go_0) {
   struct waste_memory_plan *arg1 = (struct waste_memory_plan *) 0 ;
   
   arg1 = *(struct waste_memory_plan **)&_swig_go_0; 
@@ -1390,7 +1422,7 @@ void _wrap_delete_waste_memory_plan_cwaste_5e33cfc7ea02ff7c(struct waste_memory_
 }
 
 
-void _wrap_waste_info_vocab_size_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_vocab_size_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1402,7 +1434,7 @@ void _wrap_waste_info_vocab_size_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *
 }
 
 
-int _wrap_waste_info_vocab_size_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_vocab_size_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1415,7 +1447,7 @@ int _wrap_waste_info_vocab_size_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_
 }
 
 
-void _wrap_waste_info_layer_count_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_layer_count_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1427,7 +1459,7 @@ void _wrap_waste_info_layer_count_set_cwaste_5e33cfc7ea02ff7c(struct waste_info 
 }
 
 
-int _wrap_waste_info_layer_count_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_layer_count_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1440,7 +1472,7 @@ int _wrap_waste_info_layer_count_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *
 }
 
 
-void _wrap_waste_info_hidden_size_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_hidden_size_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1452,7 +1484,7 @@ void _wrap_waste_info_hidden_size_set_cwaste_5e33cfc7ea02ff7c(struct waste_info 
 }
 
 
-int _wrap_waste_info_hidden_size_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_hidden_size_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1465,7 +1497,7 @@ int _wrap_waste_info_hidden_size_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *
 }
 
 
-void _wrap_waste_info_expert_count_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_expert_count_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1477,7 +1509,7 @@ void _wrap_waste_info_expert_count_set_cwaste_5e33cfc7ea02ff7c(struct waste_info
 }
 
 
-int _wrap_waste_info_expert_count_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_expert_count_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1490,7 +1522,7 @@ int _wrap_waste_info_expert_count_get_cwaste_5e33cfc7ea02ff7c(struct waste_info 
 }
 
 
-void _wrap_waste_info_experts_per_token_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_experts_per_token_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1502,7 +1534,7 @@ void _wrap_waste_info_experts_per_token_set_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-int _wrap_waste_info_experts_per_token_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_experts_per_token_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1515,7 +1547,7 @@ int _wrap_waste_info_experts_per_token_get_cwaste_5e33cfc7ea02ff7c(struct waste_
 }
 
 
-void _wrap_waste_info_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_context_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1527,7 +1559,7 @@ void _wrap_waste_info_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_sw
 }
 
 
-long long _wrap_waste_info_context_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_context_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1540,7 +1572,7 @@ long long _wrap_waste_info_context_get_cwaste_5e33cfc7ea02ff7c(struct waste_info
 }
 
 
-void _wrap_waste_info_expert_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_expert_bytes_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1552,7 +1584,7 @@ void _wrap_waste_info_expert_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info
 }
 
 
-long long _wrap_waste_info_expert_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_expert_bytes_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1565,7 +1597,7 @@ long long _wrap_waste_info_expert_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-void _wrap_waste_info_container_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_container_bytes_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1577,7 +1609,7 @@ void _wrap_waste_info_container_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_i
 }
 
 
-long long _wrap_waste_info_container_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_container_bytes_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1590,7 +1622,7 @@ long long _wrap_waste_info_container_bytes_get_cwaste_5e33cfc7ea02ff7c(struct wa
 }
 
 
-void _wrap_waste_info_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_budget_bytes_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1602,7 +1634,7 @@ void _wrap_waste_info_budget_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info
 }
 
 
-long long _wrap_waste_info_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_budget_bytes_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1615,7 +1647,7 @@ long long _wrap_waste_info_budget_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-void _wrap_waste_info_cache_slots_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_cache_slots_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1627,7 +1659,7 @@ void _wrap_waste_info_cache_slots_set_cwaste_5e33cfc7ea02ff7c(struct waste_info 
 }
 
 
-long long _wrap_waste_info_cache_slots_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_cache_slots_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1640,7 +1672,7 @@ long long _wrap_waste_info_cache_slots_get_cwaste_5e33cfc7ea02ff7c(struct waste_
 }
 
 
-void _wrap_waste_info_threads_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_threads_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1652,7 +1684,7 @@ void _wrap_waste_info_threads_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_sw
 }
 
 
-int _wrap_waste_info_threads_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_threads_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1665,7 +1697,7 @@ int _wrap_waste_info_threads_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swi
 }
 
 
-void _wrap_waste_info_isa_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_isa_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1677,7 +1709,7 @@ void _wrap_waste_info_isa_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_g
 }
 
 
-int _wrap_waste_info_isa_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_isa_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1690,7 +1722,7 @@ int _wrap_waste_info_isa_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go
 }
 
 
-void _wrap_waste_info_direct_io_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_direct_io_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1702,7 +1734,7 @@ void _wrap_waste_info_direct_io_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_
 }
 
 
-int _wrap_waste_info_direct_io_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_direct_io_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1715,7 +1747,7 @@ int _wrap_waste_info_direct_io_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_s
 }
 
 
-void _wrap_waste_info_thinking_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_thinking_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1727,7 +1759,7 @@ void _wrap_waste_info_thinking_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_s
 }
 
 
-int _wrap_waste_info_thinking_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_thinking_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1740,7 +1772,7 @@ int _wrap_waste_info_thinking_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_sw
 }
 
 
-void _wrap_waste_info_eos_token_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_eos_token_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1752,7 +1784,7 @@ void _wrap_waste_info_eos_token_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_
 }
 
 
-int _wrap_waste_info_eos_token_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_eos_token_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1765,7 +1797,7 @@ int _wrap_waste_info_eos_token_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_s
 }
 
 
-void _wrap_waste_info_has_chat_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_has_chat_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1777,7 +1809,7 @@ void _wrap_waste_info_has_chat_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_s
 }
 
 
-int _wrap_waste_info_has_chat_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_has_chat_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1790,7 +1822,7 @@ int _wrap_waste_info_has_chat_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_sw
 }
 
 
-void _wrap_waste_info_token_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_token_trunk_bytes_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1802,7 +1834,7 @@ void _wrap_waste_info_token_trunk_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-long long _wrap_waste_info_token_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_token_trunk_bytes_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1815,7 +1847,7 @@ long long _wrap_waste_info_token_trunk_bytes_get_cwaste_5e33cfc7ea02ff7c(struct 
 }
 
 
-void _wrap_waste_info_token_flops_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_info_token_flops_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, long long _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t arg2 ;
   
@@ -1827,7 +1859,7 @@ void _wrap_waste_info_token_flops_set_cwaste_5e33cfc7ea02ff7c(struct waste_info 
 }
 
 
-long long _wrap_waste_info_token_flops_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+long long _wrap_waste_info_token_flops_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1840,7 +1872,7 @@ long long _wrap_waste_info_token_flops_get_cwaste_5e33cfc7ea02ff7c(struct waste_
 }
 
 
-void _wrap_waste_info_read_lanes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_info_read_lanes_set_cwaste_185e150dd0431369(struct waste_info *_swig_go_0, int _swig_go_1) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t arg2 ;
   
@@ -1852,7 +1884,7 @@ void _wrap_waste_info_read_lanes_set_cwaste_5e33cfc7ea02ff7c(struct waste_info *
 }
 
 
-int _wrap_waste_info_read_lanes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+int _wrap_waste_info_read_lanes_get_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1865,7 +1897,7 @@ int _wrap_waste_info_read_lanes_get_cwaste_5e33cfc7ea02ff7c(struct waste_info *_
 }
 
 
-struct waste_info *_wrap_new_waste_info_cwaste_5e33cfc7ea02ff7c() {
+struct waste_info *_wrap_new_waste_info_cwaste_185e150dd0431369() {
   struct waste_info *result = 0 ;
   struct waste_info *_swig_go_result;
   
@@ -1876,7 +1908,7 @@ struct waste_info *_wrap_new_waste_info_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-void _wrap_delete_waste_info_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go_0) {
+void _wrap_delete_waste_info_cwaste_185e150dd0431369(struct waste_info *_swig_go_0) {
   struct waste_info *arg1 = (struct waste_info *) 0 ;
   
   arg1 = *(struct waste_info **)&_swig_go_0; 
@@ -1886,7 +1918,7 @@ void _wrap_delete_waste_info_cwaste_5e33cfc7ea02ff7c(struct waste_info *_swig_go
 }
 
 
-void _wrap_waste_stats_finish_reason_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_stats_finish_reason_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, int _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int32_t arg2 ;
   
@@ -1898,7 +1930,7 @@ void _wrap_waste_stats_finish_reason_set_cwaste_5e33cfc7ea02ff7c(struct waste_st
 }
 
 
-int _wrap_waste_stats_finish_reason_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+int _wrap_waste_stats_finish_reason_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1911,7 +1943,7 @@ int _wrap_waste_stats_finish_reason_get_cwaste_5e33cfc7ea02ff7c(struct waste_sta
 }
 
 
-void _wrap_waste_stats_position_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_position_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1923,7 +1955,7 @@ void _wrap_waste_stats_position_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *
 }
 
 
-long long _wrap_waste_stats_position_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_position_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1936,7 +1968,7 @@ long long _wrap_waste_stats_position_get_cwaste_5e33cfc7ea02ff7c(struct waste_st
 }
 
 
-void _wrap_waste_stats_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_context_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1948,7 +1980,7 @@ void _wrap_waste_stats_context_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_
 }
 
 
-long long _wrap_waste_stats_context_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_context_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1961,7 +1993,7 @@ long long _wrap_waste_stats_context_get_cwaste_5e33cfc7ea02ff7c(struct waste_sta
 }
 
 
-void _wrap_waste_stats_prompt_tokens_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_prompt_tokens_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1973,7 +2005,7 @@ void _wrap_waste_stats_prompt_tokens_set_cwaste_5e33cfc7ea02ff7c(struct waste_st
 }
 
 
-long long _wrap_waste_stats_prompt_tokens_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_prompt_tokens_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1986,7 +2018,7 @@ long long _wrap_waste_stats_prompt_tokens_get_cwaste_5e33cfc7ea02ff7c(struct was
 }
 
 
-void _wrap_waste_stats_generated_tokens_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_generated_tokens_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -1998,7 +2030,7 @@ void _wrap_waste_stats_generated_tokens_set_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-long long _wrap_waste_stats_generated_tokens_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_generated_tokens_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2011,7 +2043,7 @@ long long _wrap_waste_stats_generated_tokens_get_cwaste_5e33cfc7ea02ff7c(struct 
 }
 
 
-void _wrap_waste_stats_prefill_us_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_prefill_us_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2023,7 +2055,7 @@ void _wrap_waste_stats_prefill_us_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats
 }
 
 
-long long _wrap_waste_stats_prefill_us_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_prefill_us_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2036,7 +2068,7 @@ long long _wrap_waste_stats_prefill_us_get_cwaste_5e33cfc7ea02ff7c(struct waste_
 }
 
 
-void _wrap_waste_stats_decode_us_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_decode_us_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2048,7 +2080,7 @@ void _wrap_waste_stats_decode_us_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats 
 }
 
 
-long long _wrap_waste_stats_decode_us_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_decode_us_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2061,7 +2093,7 @@ long long _wrap_waste_stats_decode_us_get_cwaste_5e33cfc7ea02ff7c(struct waste_s
 }
 
 
-void _wrap_waste_stats_experts_hit_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_experts_hit_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2073,7 +2105,7 @@ void _wrap_waste_stats_experts_hit_set_cwaste_5e33cfc7ea02ff7c(struct waste_stat
 }
 
 
-long long _wrap_waste_stats_experts_hit_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_experts_hit_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2086,7 +2118,7 @@ long long _wrap_waste_stats_experts_hit_get_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-void _wrap_waste_stats_experts_missed_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_experts_missed_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2098,7 +2130,7 @@ void _wrap_waste_stats_experts_missed_set_cwaste_5e33cfc7ea02ff7c(struct waste_s
 }
 
 
-long long _wrap_waste_stats_experts_missed_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_experts_missed_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2111,7 +2143,7 @@ long long _wrap_waste_stats_experts_missed_get_cwaste_5e33cfc7ea02ff7c(struct wa
 }
 
 
-void _wrap_waste_stats_bytes_read_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_bytes_read_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2123,7 +2155,7 @@ void _wrap_waste_stats_bytes_read_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats
 }
 
 
-long long _wrap_waste_stats_bytes_read_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_bytes_read_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2136,7 +2168,7 @@ long long _wrap_waste_stats_bytes_read_get_cwaste_5e33cfc7ea02ff7c(struct waste_
 }
 
 
-void _wrap_waste_stats_read_us_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_read_us_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2148,7 +2180,7 @@ void _wrap_waste_stats_read_us_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_
 }
 
 
-long long _wrap_waste_stats_read_us_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_read_us_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2161,7 +2193,7 @@ long long _wrap_waste_stats_read_us_get_cwaste_5e33cfc7ea02ff7c(struct waste_sta
 }
 
 
-void _wrap_waste_stats_memory_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_memory_bytes_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2173,7 +2205,7 @@ void _wrap_waste_stats_memory_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_sta
 }
 
 
-long long _wrap_waste_stats_memory_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_memory_bytes_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2186,7 +2218,7 @@ long long _wrap_waste_stats_memory_bytes_get_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-void _wrap_waste_stats_peak_rss_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_peak_rss_bytes_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2198,7 +2230,7 @@ void _wrap_waste_stats_peak_rss_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_s
 }
 
 
-long long _wrap_waste_stats_peak_rss_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_peak_rss_bytes_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2211,7 +2243,7 @@ long long _wrap_waste_stats_peak_rss_bytes_get_cwaste_5e33cfc7ea02ff7c(struct wa
 }
 
 
-void _wrap_waste_stats_experts_foreseen_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_experts_foreseen_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2223,7 +2255,7 @@ void _wrap_waste_stats_experts_foreseen_set_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-long long _wrap_waste_stats_experts_foreseen_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_experts_foreseen_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2236,7 +2268,7 @@ long long _wrap_waste_stats_experts_foreseen_get_cwaste_5e33cfc7ea02ff7c(struct 
 }
 
 
-void _wrap_waste_stats_speculative_reads_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_speculative_reads_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2248,7 +2280,7 @@ void _wrap_waste_stats_speculative_reads_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-long long _wrap_waste_stats_speculative_reads_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_speculative_reads_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2261,7 +2293,7 @@ long long _wrap_waste_stats_speculative_reads_get_cwaste_5e33cfc7ea02ff7c(struct
 }
 
 
-void _wrap_waste_stats_speculative_bytes_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_speculative_bytes_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2273,7 +2305,7 @@ void _wrap_waste_stats_speculative_bytes_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-long long _wrap_waste_stats_speculative_bytes_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_speculative_bytes_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2286,7 +2318,7 @@ long long _wrap_waste_stats_speculative_bytes_get_cwaste_5e33cfc7ea02ff7c(struct
 }
 
 
-void _wrap_waste_stats_read_stalls_set_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_stats_read_stalls_set_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0, long long _swig_go_1) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t arg2 ;
   
@@ -2298,7 +2330,7 @@ void _wrap_waste_stats_read_stalls_set_cwaste_5e33cfc7ea02ff7c(struct waste_stat
 }
 
 
-long long _wrap_waste_stats_read_stalls_get_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+long long _wrap_waste_stats_read_stalls_get_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2311,7 +2343,7 @@ long long _wrap_waste_stats_read_stalls_get_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-struct waste_stats *_wrap_new_waste_stats_cwaste_5e33cfc7ea02ff7c() {
+struct waste_stats *_wrap_new_waste_stats_cwaste_185e150dd0431369() {
   struct waste_stats *result = 0 ;
   struct waste_stats *_swig_go_result;
   
@@ -2322,7 +2354,7 @@ struct waste_stats *_wrap_new_waste_stats_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-void _wrap_delete_waste_stats_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_go_0) {
+void _wrap_delete_waste_stats_cwaste_185e150dd0431369(struct waste_stats *_swig_go_0) {
   struct waste_stats *arg1 = (struct waste_stats *) 0 ;
   
   arg1 = *(struct waste_stats **)&_swig_go_0; 
@@ -2332,7 +2364,7 @@ void _wrap_delete_waste_stats_cwaste_5e33cfc7ea02ff7c(struct waste_stats *_swig_
 }
 
 
-void _wrap_waste_token_id_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_token_id_set_cwaste_185e150dd0431369(struct waste_token *_swig_go_0, int _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t arg2 ;
   
@@ -2344,7 +2376,7 @@ void _wrap_waste_token_id_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_
 }
 
 
-int _wrap_waste_token_id_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
+int _wrap_waste_token_id_get_cwaste_185e150dd0431369(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2357,7 +2389,7 @@ int _wrap_waste_token_id_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_g
 }
 
 
-void _wrap_waste_token_first_index_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_token_first_index_set_cwaste_185e150dd0431369(struct waste_token *_swig_go_0, long long _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int64_t arg2 ;
   
@@ -2369,7 +2401,7 @@ void _wrap_waste_token_first_index_set_cwaste_5e33cfc7ea02ff7c(struct waste_toke
 }
 
 
-long long _wrap_waste_token_first_index_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
+long long _wrap_waste_token_first_index_get_cwaste_185e150dd0431369(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2382,7 +2414,7 @@ long long _wrap_waste_token_first_index_get_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-void _wrap_waste_token_count_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_token_count_set_cwaste_185e150dd0431369(struct waste_token *_swig_go_0, int _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t arg2 ;
   
@@ -2394,7 +2426,7 @@ void _wrap_waste_token_count_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_sw
 }
 
 
-int _wrap_waste_token_count_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
+int _wrap_waste_token_count_get_cwaste_185e150dd0431369(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2407,7 +2439,7 @@ int _wrap_waste_token_count_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swi
 }
 
 
-void _wrap_waste_token_channel_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_token_channel_set_cwaste_185e150dd0431369(struct waste_token *_swig_go_0, int _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t arg2 ;
   
@@ -2419,7 +2451,7 @@ void _wrap_waste_token_channel_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_
 }
 
 
-int _wrap_waste_token_channel_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
+int _wrap_waste_token_channel_get_cwaste_185e150dd0431369(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2432,7 +2464,7 @@ int _wrap_waste_token_channel_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_s
 }
 
 
-void _wrap_waste_token_logprob_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, double _swig_go_1) {
+void _wrap_waste_token_logprob_set_cwaste_185e150dd0431369(struct waste_token *_swig_go_0, double _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   double arg2 ;
   
@@ -2444,7 +2476,7 @@ void _wrap_waste_token_logprob_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_
 }
 
 
-double _wrap_waste_token_logprob_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
+double _wrap_waste_token_logprob_get_cwaste_185e150dd0431369(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   double result;
   double _swig_go_result;
@@ -2457,7 +2489,7 @@ double _wrap_waste_token_logprob_get_cwaste_5e33cfc7ea02ff7c(struct waste_token 
 }
 
 
-void _wrap_waste_token_position_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_token_position_set_cwaste_185e150dd0431369(struct waste_token *_swig_go_0, long long _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int64_t arg2 ;
   
@@ -2469,7 +2501,7 @@ void _wrap_waste_token_position_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *
 }
 
 
-long long _wrap_waste_token_position_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
+long long _wrap_waste_token_position_get_cwaste_185e150dd0431369(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2482,7 +2514,7 @@ long long _wrap_waste_token_position_get_cwaste_5e33cfc7ea02ff7c(struct waste_to
 }
 
 
-void _wrap_waste_token_finish_reason_set_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_token_finish_reason_set_cwaste_185e150dd0431369(struct waste_token *_swig_go_0, int _swig_go_1) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t arg2 ;
   
@@ -2494,7 +2526,7 @@ void _wrap_waste_token_finish_reason_set_cwaste_5e33cfc7ea02ff7c(struct waste_to
 }
 
 
-int _wrap_waste_token_finish_reason_get_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
+int _wrap_waste_token_finish_reason_get_cwaste_185e150dd0431369(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2507,7 +2539,7 @@ int _wrap_waste_token_finish_reason_get_cwaste_5e33cfc7ea02ff7c(struct waste_tok
 }
 
 
-struct waste_token *_wrap_new_waste_token_cwaste_5e33cfc7ea02ff7c() {
+struct waste_token *_wrap_new_waste_token_cwaste_185e150dd0431369() {
   struct waste_token *result = 0 ;
   struct waste_token *_swig_go_result;
   
@@ -2518,7 +2550,7 @@ struct waste_token *_wrap_new_waste_token_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-void _wrap_delete_waste_token_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_go_0) {
+void _wrap_delete_waste_token_cwaste_185e150dd0431369(struct waste_token *_swig_go_0) {
   struct waste_token *arg1 = (struct waste_token *) 0 ;
   
   arg1 = *(struct waste_token **)&_swig_go_0; 
@@ -2528,7 +2560,7 @@ void _wrap_delete_waste_token_cwaste_5e33cfc7ea02ff7c(struct waste_token *_swig_
 }
 
 
-void _wrap_waste_convert_options_threads_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_convert_options_threads_set_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t arg2 ;
   
@@ -2540,7 +2572,7 @@ void _wrap_waste_convert_options_threads_set_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-int _wrap_waste_convert_options_threads_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
+int _wrap_waste_convert_options_threads_get_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2553,7 +2585,7 @@ int _wrap_waste_convert_options_threads_get_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-void _wrap_waste_convert_options_stages_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_convert_options_stages_set_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t arg2 ;
   
@@ -2565,7 +2597,7 @@ void _wrap_waste_convert_options_stages_set_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-int _wrap_waste_convert_options_stages_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
+int _wrap_waste_convert_options_stages_get_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2578,7 +2610,7 @@ int _wrap_waste_convert_options_stages_get_cwaste_5e33cfc7ea02ff7c(struct waste_
 }
 
 
-void _wrap_waste_convert_options_index_bits_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_convert_options_index_bits_set_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t arg2 ;
   
@@ -2590,7 +2622,7 @@ void _wrap_waste_convert_options_index_bits_set_cwaste_5e33cfc7ea02ff7c(struct w
 }
 
 
-int _wrap_waste_convert_options_index_bits_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
+int _wrap_waste_convert_options_index_bits_get_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2603,7 +2635,7 @@ int _wrap_waste_convert_options_index_bits_get_cwaste_5e33cfc7ea02ff7c(struct wa
 }
 
 
-void _wrap_waste_convert_options_trunk_bits_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_convert_options_trunk_bits_set_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t arg2 ;
   
@@ -2615,7 +2647,7 @@ void _wrap_waste_convert_options_trunk_bits_set_cwaste_5e33cfc7ea02ff7c(struct w
 }
 
 
-int _wrap_waste_convert_options_trunk_bits_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
+int _wrap_waste_convert_options_trunk_bits_get_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2628,7 +2660,7 @@ int _wrap_waste_convert_options_trunk_bits_get_cwaste_5e33cfc7ea02ff7c(struct wa
 }
 
 
-void _wrap_waste_convert_options_expert_beam_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_convert_options_expert_beam_set_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0, int _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t arg2 ;
   
@@ -2640,7 +2672,7 @@ void _wrap_waste_convert_options_expert_beam_set_cwaste_5e33cfc7ea02ff7c(struct 
 }
 
 
-int _wrap_waste_convert_options_expert_beam_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
+int _wrap_waste_convert_options_expert_beam_get_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2653,7 +2685,7 @@ int _wrap_waste_convert_options_expert_beam_get_cwaste_5e33cfc7ea02ff7c(struct w
 }
 
 
-void _wrap_waste_convert_options_quantise_from_set_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_convert_options_quantise_from_set_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0, long long _swig_go_1) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int64_t arg2 ;
   
@@ -2665,7 +2697,7 @@ void _wrap_waste_convert_options_quantise_from_set_cwaste_5e33cfc7ea02ff7c(struc
 }
 
 
-long long _wrap_waste_convert_options_quantise_from_get_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
+long long _wrap_waste_convert_options_quantise_from_get_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2678,7 +2710,7 @@ long long _wrap_waste_convert_options_quantise_from_get_cwaste_5e33cfc7ea02ff7c(
 }
 
 
-struct waste_convert_options *_wrap_new_waste_convert_options_cwaste_5e33cfc7ea02ff7c() {
+struct waste_convert_options *_wrap_new_waste_convert_options_cwaste_185e150dd0431369() {
   struct waste_convert_options *result = 0 ;
   struct waste_convert_options *_swig_go_result;
   
@@ -2689,7 +2721,7 @@ struct waste_convert_options *_wrap_new_waste_convert_options_cwaste_5e33cfc7ea0
 }
 
 
-void _wrap_delete_waste_convert_options_cwaste_5e33cfc7ea02ff7c(struct waste_convert_options *_swig_go_0) {
+void _wrap_delete_waste_convert_options_cwaste_185e150dd0431369(struct waste_convert_options *_swig_go_0) {
   struct waste_convert_options *arg1 = (struct waste_convert_options *) 0 ;
   
   arg1 = *(struct waste_convert_options **)&_swig_go_0; 
@@ -2699,7 +2731,7 @@ void _wrap_delete_waste_convert_options_cwaste_5e33cfc7ea02ff7c(struct waste_con
 }
 
 
-void _wrap_waste_progress_finished_set_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_progress_finished_set_cwaste_185e150dd0431369(struct waste_progress *_swig_go_0, int _swig_go_1) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int32_t arg2 ;
   
@@ -2711,7 +2743,7 @@ void _wrap_waste_progress_finished_set_cwaste_5e33cfc7ea02ff7c(struct waste_prog
 }
 
 
-int _wrap_waste_progress_finished_get_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0) {
+int _wrap_waste_progress_finished_get_cwaste_185e150dd0431369(struct waste_progress *_swig_go_0) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2724,7 +2756,7 @@ int _wrap_waste_progress_finished_get_cwaste_5e33cfc7ea02ff7c(struct waste_progr
 }
 
 
-void _wrap_waste_progress_done_set_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_progress_done_set_cwaste_185e150dd0431369(struct waste_progress *_swig_go_0, long long _swig_go_1) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int64_t arg2 ;
   
@@ -2736,7 +2768,7 @@ void _wrap_waste_progress_done_set_cwaste_5e33cfc7ea02ff7c(struct waste_progress
 }
 
 
-long long _wrap_waste_progress_done_get_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0) {
+long long _wrap_waste_progress_done_get_cwaste_185e150dd0431369(struct waste_progress *_swig_go_0) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2749,7 +2781,7 @@ long long _wrap_waste_progress_done_get_cwaste_5e33cfc7ea02ff7c(struct waste_pro
 }
 
 
-void _wrap_waste_progress_total_set_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_progress_total_set_cwaste_185e150dd0431369(struct waste_progress *_swig_go_0, long long _swig_go_1) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int64_t arg2 ;
   
@@ -2761,7 +2793,7 @@ void _wrap_waste_progress_total_set_cwaste_5e33cfc7ea02ff7c(struct waste_progres
 }
 
 
-long long _wrap_waste_progress_total_get_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0) {
+long long _wrap_waste_progress_total_get_cwaste_185e150dd0431369(struct waste_progress *_swig_go_0) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2774,7 +2806,7 @@ long long _wrap_waste_progress_total_get_cwaste_5e33cfc7ea02ff7c(struct waste_pr
 }
 
 
-struct waste_progress *_wrap_new_waste_progress_cwaste_5e33cfc7ea02ff7c() {
+struct waste_progress *_wrap_new_waste_progress_cwaste_185e150dd0431369() {
   struct waste_progress *result = 0 ;
   struct waste_progress *_swig_go_result;
   
@@ -2785,7 +2817,7 @@ struct waste_progress *_wrap_new_waste_progress_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-void _wrap_delete_waste_progress_cwaste_5e33cfc7ea02ff7c(struct waste_progress *_swig_go_0) {
+void _wrap_delete_waste_progress_cwaste_185e150dd0431369(struct waste_progress *_swig_go_0) {
   struct waste_progress *arg1 = (struct waste_progress *) 0 ;
   
   arg1 = *(struct waste_progress **)&_swig_go_0; 
@@ -2795,7 +2827,7 @@ void _wrap_delete_waste_progress_cwaste_5e33cfc7ea02ff7c(struct waste_progress *
 }
 
 
-void _wrap_waste_synthesis_options_layers_set_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_synthesis_options_layers_set_cwaste_185e150dd0431369(struct waste_synthesis_options *_swig_go_0, int _swig_go_1) {
   struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
   int32_t arg2 ;
   
@@ -2807,7 +2839,7 @@ void _wrap_waste_synthesis_options_layers_set_cwaste_5e33cfc7ea02ff7c(struct was
 }
 
 
-int _wrap_waste_synthesis_options_layers_get_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0) {
+int _wrap_waste_synthesis_options_layers_get_cwaste_185e150dd0431369(struct waste_synthesis_options *_swig_go_0) {
   struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2820,7 +2852,7 @@ int _wrap_waste_synthesis_options_layers_get_cwaste_5e33cfc7ea02ff7c(struct wast
 }
 
 
-void _wrap_waste_synthesis_options_experts_set_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0, int _swig_go_1) {
+void _wrap_waste_synthesis_options_experts_set_cwaste_185e150dd0431369(struct waste_synthesis_options *_swig_go_0, int _swig_go_1) {
   struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
   int32_t arg2 ;
   
@@ -2832,7 +2864,7 @@ void _wrap_waste_synthesis_options_experts_set_cwaste_5e33cfc7ea02ff7c(struct wa
 }
 
 
-int _wrap_waste_synthesis_options_experts_get_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0) {
+int _wrap_waste_synthesis_options_experts_get_cwaste_185e150dd0431369(struct waste_synthesis_options *_swig_go_0) {
   struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2845,7 +2877,7 @@ int _wrap_waste_synthesis_options_experts_get_cwaste_5e33cfc7ea02ff7c(struct was
 }
 
 
-void _wrap_waste_synthesis_options_seed_set_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_waste_synthesis_options_seed_set_cwaste_185e150dd0431369(struct waste_synthesis_options *_swig_go_0, long long _swig_go_1) {
   struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
   int64_t arg2 ;
   
@@ -2857,7 +2889,7 @@ void _wrap_waste_synthesis_options_seed_set_cwaste_5e33cfc7ea02ff7c(struct waste
 }
 
 
-long long _wrap_waste_synthesis_options_seed_get_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0) {
+long long _wrap_waste_synthesis_options_seed_get_cwaste_185e150dd0431369(struct waste_synthesis_options *_swig_go_0) {
   struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2870,7 +2902,7 @@ long long _wrap_waste_synthesis_options_seed_get_cwaste_5e33cfc7ea02ff7c(struct 
 }
 
 
-struct waste_synthesis_options *_wrap_new_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c() {
+struct waste_synthesis_options *_wrap_new_waste_synthesis_options_cwaste_185e150dd0431369() {
   struct waste_synthesis_options *result = 0 ;
   struct waste_synthesis_options *_swig_go_result;
   
@@ -2881,7 +2913,7 @@ struct waste_synthesis_options *_wrap_new_waste_synthesis_options_cwaste_5e33cfc
 }
 
 
-void _wrap_delete_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c(struct waste_synthesis_options *_swig_go_0) {
+void _wrap_delete_waste_synthesis_options_cwaste_185e150dd0431369(struct waste_synthesis_options *_swig_go_0) {
   struct waste_synthesis_options *arg1 = (struct waste_synthesis_options *) 0 ;
   
   arg1 = *(struct waste_synthesis_options **)&_swig_go_0; 
@@ -2891,7 +2923,7 @@ void _wrap_delete_waste_synthesis_options_cwaste_5e33cfc7ea02ff7c(struct waste_s
 }
 
 
-int _wrap_waste_abi_version_cwaste_5e33cfc7ea02ff7c() {
+int _wrap_waste_abi_version_cwaste_185e150dd0431369() {
   int32_t result;
   int _swig_go_result;
   
@@ -2902,7 +2934,7 @@ int _wrap_waste_abi_version_cwaste_5e33cfc7ea02ff7c() {
 }
 
 
-long long _wrap_waste_version_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0) {
+long long _wrap_waste_version_cwaste_185e150dd0431369(_goslice_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -2919,7 +2951,7 @@ long long _wrap_waste_version_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0) {
 }
 
 
-long long _wrap_waste_abi_sizes_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0) {
+long long _wrap_waste_abi_sizes_cwaste_185e150dd0431369(_goslice_ _swig_go_0) {
   int32_t *arg1 = (int32_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -2936,7 +2968,7 @@ long long _wrap_waste_abi_sizes_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0) {
 }
 
 
-void _wrap_waste_free_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0) {
+void _wrap_waste_free_cwaste_185e150dd0431369(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = (void *)_swig_go_0; 
@@ -2946,7 +2978,7 @@ void _wrap_waste_free_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0) {
 }
 
 
-void _wrap_waste_cancel_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0) {
+void _wrap_waste_cancel_cwaste_185e150dd0431369(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = (void *)_swig_go_0; 
@@ -2956,7 +2988,7 @@ void _wrap_waste_cancel_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0) {
 }
 
 
-int _wrap_waste_plan_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, struct waste_memory_plan *_swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_plan_cwaste_185e150dd0431369(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, struct waste_memory_plan *_swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   waste_open_options *arg3 = (waste_open_options *) 0 ;
@@ -2984,7 +3016,7 @@ int _wrap_waste_plan_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, struct waste_
 }
 
 
-int _wrap_waste_open_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_open_cwaste_185e150dd0431369(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   waste_open_options *arg3 = (waste_open_options *) 0 ;
@@ -3014,7 +3046,7 @@ int _wrap_waste_open_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, struct waste_
 }
 
 
-int _wrap_waste_open_job_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_open_job_cwaste_185e150dd0431369(_goslice_ _swig_go_0, struct waste_open_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   waste_open_options *arg3 = (waste_open_options *) 0 ;
@@ -3044,7 +3076,7 @@ int _wrap_waste_open_job_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, struct wa
 }
 
 
-int _wrap_waste_job_model_cwaste_5e33cfc7ea02ff7c(waste_job *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_job_model_cwaste_185e150dd0431369(waste_job *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_job *arg1 = (waste_job *) 0 ;
   waste_model **arg2 = (waste_model **) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3068,7 +3100,7 @@ int _wrap_waste_job_model_cwaste_5e33cfc7ea02ff7c(waste_job *_swig_go_0, _goslic
 }
 
 
-int _wrap_waste_model_info_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, struct waste_info *_swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_model_info_cwaste_185e150dd0431369(waste_model *_swig_go_0, struct waste_info *_swig_go_1, _goslice_ _swig_go_2) {
   waste_model *arg1 = (waste_model *) 0 ;
   waste_info *arg2 = (waste_info *) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3090,7 +3122,7 @@ int _wrap_waste_model_info_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, stru
 }
 
 
-int _wrap_waste_model_stats_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_model_stats_cwaste_185e150dd0431369(waste_model *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
   waste_model *arg1 = (waste_model *) 0 ;
   waste_stats *arg2 = (waste_stats *) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3112,7 +3144,7 @@ int _wrap_waste_model_stats_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, str
 }
 
 
-long long _wrap_waste_model_name_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_waste_model_name_cwaste_185e150dd0431369(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_model *arg1 = (waste_model *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3138,7 +3170,7 @@ long long _wrap_waste_model_name_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0
 }
 
 
-int _wrap_waste_convert_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, _goslice_ _swig_go_1, struct waste_convert_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+int _wrap_waste_convert_cwaste_185e150dd0431369(_goslice_ _swig_go_0, _goslice_ _swig_go_1, struct waste_convert_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -3174,7 +3206,7 @@ int _wrap_waste_convert_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, _goslice_ 
 }
 
 
-int _wrap_waste_synthesize_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, _goslice_ _swig_go_1, struct waste_synthesis_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+int _wrap_waste_synthesize_cwaste_185e150dd0431369(_goslice_ _swig_go_0, _goslice_ _swig_go_1, struct waste_synthesis_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -3210,7 +3242,7 @@ int _wrap_waste_synthesize_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, _goslic
 }
 
 
-int _wrap_waste_verify_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_verify_cwaste_185e150dd0431369(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   waste_job **arg3 = (waste_job **) 0 ;
@@ -3238,7 +3270,7 @@ int _wrap_waste_verify_cwaste_5e33cfc7ea02ff7c(_goslice_ _swig_go_0, _goslice_ _
 }
 
 
-int _wrap_waste_job_progress_cwaste_5e33cfc7ea02ff7c(waste_job *_swig_go_0, struct waste_progress *_swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_job_progress_cwaste_185e150dd0431369(waste_job *_swig_go_0, struct waste_progress *_swig_go_1, _goslice_ _swig_go_2) {
   waste_job *arg1 = (waste_job *) 0 ;
   waste_progress *arg2 = (waste_progress *) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3260,7 +3292,7 @@ int _wrap_waste_job_progress_cwaste_5e33cfc7ea02ff7c(waste_job *_swig_go_0, stru
 }
 
 
-int _wrap_waste_job_wait_cwaste_5e33cfc7ea02ff7c(waste_job *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_job_wait_cwaste_185e150dd0431369(waste_job *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   waste_job *arg1 = (waste_job *) 0 ;
   int64_t arg2 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3282,7 +3314,7 @@ int _wrap_waste_job_wait_cwaste_5e33cfc7ea02ff7c(waste_job *_swig_go_0, long lon
 }
 
 
-long long _wrap_waste_log_next_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_waste_log_next_cwaste_185e150dd0431369(void *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   void *arg1 = (void *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3308,7 +3340,7 @@ long long _wrap_waste_log_next_cwaste_5e33cfc7ea02ff7c(void *_swig_go_0, _goslic
 }
 
 
-long long _wrap_waste_tokenize_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_tokenize_cwaste_185e150dd0431369(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_model *arg1 = (waste_model *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3340,7 +3372,7 @@ long long _wrap_waste_tokenize_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, 
 }
 
 
-long long _wrap_waste_tokenize_markup_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_tokenize_markup_cwaste_185e150dd0431369(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_model *arg1 = (waste_model *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3372,7 +3404,7 @@ long long _wrap_waste_tokenize_markup_cwaste_5e33cfc7ea02ff7c(waste_model *_swig
 }
 
 
-long long _wrap_waste_detokenize_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_detokenize_cwaste_185e150dd0431369(waste_model *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_model *arg1 = (waste_model *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int64_t arg3 ;
@@ -3404,7 +3436,7 @@ long long _wrap_waste_detokenize_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0
 }
 
 
-int _wrap_waste_session_create_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, struct waste_session_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_session_create_cwaste_185e150dd0431369(waste_model *_swig_go_0, struct waste_session_options *_swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_model *arg1 = (waste_model *) 0 ;
   waste_session_options *arg2 = (waste_session_options *) 0 ;
   waste_session **arg3 = (waste_session **) 0 ;
@@ -3430,7 +3462,7 @@ int _wrap_waste_session_create_cwaste_5e33cfc7ea02ff7c(waste_model *_swig_go_0, 
 }
 
 
-int _wrap_waste_session_add_message_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, int _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_session_add_message_cwaste_185e150dd0431369(waste_session *_swig_go_0, int _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_session *arg1 = (waste_session *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -3458,7 +3490,7 @@ int _wrap_waste_session_add_message_cwaste_5e33cfc7ea02ff7c(waste_session *_swig
 }
 
 
-long long _wrap_waste_eval_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_eval_cwaste_185e150dd0431369(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_session *arg1 = (waste_session *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int64_t arg3 ;
@@ -3490,7 +3522,7 @@ long long _wrap_waste_eval_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _g
 }
 
 
-long long _wrap_waste_session_tokens_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_waste_session_tokens_cwaste_185e150dd0431369(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int64_t arg3 ;
@@ -3516,7 +3548,7 @@ long long _wrap_waste_session_tokens_cwaste_5e33cfc7ea02ff7c(waste_session *_swi
 }
 
 
-int _wrap_waste_session_reset_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1) {
+int _wrap_waste_session_reset_cwaste_185e150dd0431369(waste_session *_swig_go_0, _goslice_ _swig_go_1) {
   waste_session *arg1 = (waste_session *) 0 ;
   waste_error *arg2 = (waste_error *) 0 ;
   waste_error failure2 ;
@@ -3536,7 +3568,7 @@ int _wrap_waste_session_reset_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0,
 }
 
 
-int _wrap_waste_session_rewind_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_session_rewind_cwaste_185e150dd0431369(waste_session *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   int64_t arg2 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3558,7 +3590,7 @@ int _wrap_waste_session_rewind_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0
 }
 
 
-int _wrap_waste_session_fork_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_session_fork_cwaste_185e150dd0431369(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   waste_session **arg2 = (waste_session **) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3582,7 +3614,7 @@ int _wrap_waste_session_fork_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, 
 }
 
 
-int _wrap_waste_session_save_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_session_save_cwaste_185e150dd0431369(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3608,7 +3640,7 @@ int _wrap_waste_session_save_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, 
 }
 
 
-int _wrap_waste_session_load_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_session_load_cwaste_185e150dd0431369(waste_session *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3634,7 +3666,7 @@ int _wrap_waste_session_load_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, 
 }
 
 
-int _wrap_waste_session_stats_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_session_stats_cwaste_185e150dd0431369(waste_session *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
   waste_session *arg1 = (waste_session *) 0 ;
   waste_stats *arg2 = (waste_stats *) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3656,7 +3688,7 @@ int _wrap_waste_session_stats_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0,
 }
 
 
-int _wrap_waste_generate_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _goslice_ _swig_go_1, struct waste_generation_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+int _wrap_waste_generate_cwaste_185e150dd0431369(waste_session *_swig_go_0, _goslice_ _swig_go_1, struct waste_generation_options *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   waste_session *arg1 = (waste_session *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3688,7 +3720,7 @@ int _wrap_waste_generate_cwaste_5e33cfc7ea02ff7c(waste_session *_swig_go_0, _gos
 }
 
 
-int _wrap_waste_generation_add_stop_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_generation_add_stop_cwaste_185e150dd0431369(waste_generation *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3714,7 +3746,7 @@ int _wrap_waste_generation_add_stop_cwaste_5e33cfc7ea02ff7c(waste_generation *_s
 }
 
 
-int _wrap_waste_generation_add_stop_token_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, int _swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_generation_add_stop_token_cwaste_185e150dd0431369(waste_generation *_swig_go_0, int _swig_go_1, _goslice_ _swig_go_2) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   int32_t arg2 ;
   waste_error *arg3 = (waste_error *) 0 ;
@@ -3736,7 +3768,7 @@ int _wrap_waste_generation_add_stop_token_cwaste_5e33cfc7ea02ff7c(waste_generati
 }
 
 
-int _wrap_waste_generation_add_bias_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, int _swig_go_1, double _swig_go_2, _goslice_ _swig_go_3) {
+int _wrap_waste_generation_add_bias_cwaste_185e150dd0431369(waste_generation *_swig_go_0, int _swig_go_1, double _swig_go_2, _goslice_ _swig_go_3) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -3760,7 +3792,7 @@ int _wrap_waste_generation_add_bias_cwaste_5e33cfc7ea02ff7c(waste_generation *_s
 }
 
 
-long long _wrap_waste_next_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, _goslice_ _swig_go_1, struct waste_token *_swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_next_cwaste_185e150dd0431369(waste_generation *_swig_go_0, _goslice_ _swig_go_1, struct waste_token *_swig_go_2, _goslice_ _swig_go_3) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3788,7 +3820,7 @@ long long _wrap_waste_next_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0,
 }
 
 
-long long _wrap_waste_generation_tokens_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_waste_generation_tokens_cwaste_185e150dd0431369(waste_generation *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int64_t arg3 ;
@@ -3820,7 +3852,7 @@ long long _wrap_waste_generation_tokens_cwaste_5e33cfc7ea02ff7c(waste_generation
 }
 
 
-int _wrap_waste_generation_stats_cwaste_5e33cfc7ea02ff7c(waste_generation *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
+int _wrap_waste_generation_stats_cwaste_185e150dd0431369(waste_generation *_swig_go_0, struct waste_stats *_swig_go_1, _goslice_ _swig_go_2) {
   waste_generation *arg1 = (waste_generation *) 0 ;
   waste_stats *arg2 = (waste_stats *) 0 ;
   waste_error *arg3 = (waste_error *) 0 ;

@@ -99,7 +99,8 @@ public struct OpenOptions: Sendable, Hashable {
   public var ramBudget: ByteCount?
   /// Positions a session may hold. nil: the model's maximum, at most 8192.
   public var contextTokens: Int?
-  /// nil: the cores granted to this process.
+  /// nil: one for each CPU of `cpuList`, or without it one for each core granted to this process
+  /// that is not slow.
   public var threads: Int?
   /// How files of experts are read.
   public var io: IOMode
@@ -113,12 +114,17 @@ public struct OpenOptions: Sendable, Hashable {
   public var instructionSet: InstructionSet
   /// Experts read at once, at most 32. nil: 2, 4 or 8, as measured at open.
   public var readLanes: Int?
+  /// The CPUs to compute on, as in "0-3,8"; Linux only. A thread that computes is put back where it
+  /// was after each step. nil: where the system puts them, but on no slow CPU unless `threads` are
+  /// asked for.
+  public var cpuList: String?
 
   /// All fields have defaults that suit most machines.
   public init(
     ramBudget: ByteCount? = nil, contextTokens: Int? = nil, threads: Int? = nil,
     io: IOMode = .automatic, verifiesReads: Bool = false, looksAhead: Bool = true,
-    arithmetic: Arithmetic = .fast, instructionSet: InstructionSet = .best, readLanes: Int? = nil
+    arithmetic: Arithmetic = .fast, instructionSet: InstructionSet = .best, readLanes: Int? = nil,
+    cpuList: String? = nil
   ) {
     self.ramBudget = ramBudget
     self.contextTokens = contextTokens
@@ -129,6 +135,7 @@ public struct OpenOptions: Sendable, Hashable {
     self.arithmetic = arithmetic
     self.instructionSet = instructionSet
     self.readLanes = readLanes
+    self.cpuList = cpuList
   }
 
   func raw() throws(WasteError) -> waste_open_options {
@@ -142,7 +149,21 @@ public struct OpenOptions: Sendable, Hashable {
     raw.arithmetic = arithmetic.raw.rawValue
     raw.isa = instructionSet.raw.rawValue
     raw.read_lanes = try narrow(explicit(readLanes, "readLanes"), "readLanes")
+    if cpuList == "" { throw .argument("cpuList is empty; leave it out for the default") }
+    if cpuList?.utf8.contains(0) == true { throw .argument("cpuList has a NUL") }
     return raw
+  }
+
+  /// `raw` with the list of CPUs, which lives as long as `body` runs.
+  func use<Result>(
+    _ raw: waste_open_options, _ body: (UnsafePointer<waste_open_options>) -> Result
+  ) -> Result {
+    guard let cpuList else { return withUnsafePointer(to: raw, body) }
+    return cpuList.withCString { list in
+      var raw = raw
+      raw.cpu_list = list
+      return withUnsafePointer(to: raw, body)
+    }
   }
 }
 

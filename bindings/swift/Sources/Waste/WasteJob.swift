@@ -70,7 +70,7 @@ public final class WasteJob: Sendable {
     let path = try FilePath(container)
     let wanted = try options.raw()
     return try start { out, error in
-      withUnsafePointer(to: wanted) { wanted in
+      options.use(wanted) { wanted in
         path.use { Raw.openJob(path: $0, options: wanted, out: out, error: error) }
       }
     }

@@ -33,7 +33,7 @@ public final class WasteModel: Sendable {
     let wanted = try options.raw()
     var plan = waste_memory_plan.sized()
     _ = try callLibrary { error in
-      withUnsafePointer(to: wanted) { wanted in
+      options.use(wanted) { wanted in
         path.use { Raw.plan(path: $0, options: wanted, out: &plan, error: error) }
       }
     }

@@ -151,12 +151,29 @@ extension AllTests {
       #expect(try await session.respond(to: "x", options: good).content == "ha")
     }
 
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/status")))
+    func cpuListsReachTheLibrary() async throws {
+      let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+      let line = try #require(
+        status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed_list:") })
+      let first = try #require(line.split(whereSeparator: { !$0.isNumber }).first)
+      let model = try await WasteModel.open(
+        Place.mini, options: OpenOptions(cpuList: String(first)))
+      #expect(try model.info.threads == 1)
+      let answer = try await model.makeSession().respond(to: "What is the capital of Italy?")
+      #expect(answer.content == "The capital of Italy is Rome.")
+      #expect(throws: WasteError.self) {
+        try WasteModel.plan(Place.mini, options: OpenOptions(cpuList: "\(first),"))
+      }
+    }
+
     @Test func badOpenOptionsAreNamed() async throws {
       for options in [
         OpenOptions(contextTokens: -1), OpenOptions(threads: -1), OpenOptions(threads: 1 << 40),
         OpenOptions(ramBudget: 0), OpenOptions(ramBudget: .gib(1e30)),
         OpenOptions(contextTokens: 0), OpenOptions(readLanes: 0), OpenOptions(readLanes: 33),
-        OpenOptions(readLanes: -1), OpenOptions(readLanes: 1 << 40),
+        OpenOptions(readLanes: -1), OpenOptions(readLanes: 1 << 40), OpenOptions(cpuList: "x"),
+        OpenOptions(cpuList: ""), OpenOptions(cpuList: "8191"), OpenOptions(cpuList: "0\0"),
       ] {
         let error = await #expect(throws: WasteError.self) {
           try await WasteModel.open(Place.mini, options: options)

@@ -76,11 +76,14 @@ internal static class WasteNativePINVOKE {
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_open_options_read_lanes_get___")]
   public static extern int waste_open_options_read_lanes_get(global::System.Runtime.InteropServices.HandleRef jarg1);
 
-  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_new_waste_open_options___")]
-  public static extern global::System.IntPtr new_waste_open_options();
-
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_delete_waste_open_options___")]
   public static extern void delete_waste_open_options(global::System.Runtime.InteropServices.HandleRef jarg1);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_open_options_set_cpu_list___")]
+  public static extern int waste_open_options_set_cpu_list(global::System.Runtime.InteropServices.HandleRef jarg1, byte[] jarg2, long jarg3);
+
+  [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_new_waste_open_options___")]
+  public static extern global::System.IntPtr new_waste_open_options();
 
   [global::System.Runtime.InteropServices.DllImport("waste_csharp", EntryPoint="CSharp_WastefNative_waste_session_options_thinking_set___")]
   public static extern void waste_session_options_thinking_set(global::System.Runtime.InteropServices.HandleRef jarg1, int jarg2);

@@ -147,6 +147,11 @@ internal class waste_open_options : global::System.IDisposable {
     } 
   }
 
+  public int set_cpu_list(byte[] text, long text_size) {
+    int ret = WasteNativePINVOKE.waste_open_options_set_cpu_list(swigCPtr, text, text_size);
+    return ret;
+  }
+
   public waste_open_options() : this(WasteNativePINVOKE.new_waste_open_options(), true) {
   }
 

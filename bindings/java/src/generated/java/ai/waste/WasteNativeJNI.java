@@ -28,8 +28,9 @@ final class WasteNativeJNI {
   public final static native int waste_open_options_isa_get(long jarg1, waste_open_options jarg1_);
   public final static native void waste_open_options_read_lanes_set(long jarg1, waste_open_options jarg1_, int jarg2);
   public final static native int waste_open_options_read_lanes_get(long jarg1, waste_open_options jarg1_);
-  public final static native long new_waste_open_options();
   public final static native void delete_waste_open_options(long jarg1);
+  public final static native int waste_open_options_set_cpu_list(long jarg1, waste_open_options jarg1_, byte[] jarg2);
+  public final static native long new_waste_open_options();
   public final static native void waste_session_options_thinking_set(long jarg1, waste_session_options jarg1_, int jarg2);
   public final static native int waste_session_options_thinking_get(long jarg1, waste_session_options jarg1_);
   public final static native void waste_session_options_context_set(long jarg1, waste_session_options jarg1_, long jarg2);

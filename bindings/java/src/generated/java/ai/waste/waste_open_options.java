@@ -115,6 +115,10 @@ final class waste_open_options {
     return WasteNativeJNI.waste_open_options_read_lanes_get(swigCPtr, this);
   }
 
+  public int set_cpu_list(byte[] text) {
+    return WasteNativeJNI.waste_open_options_set_cpu_list(swigCPtr, this, text);
+  }
+
   public waste_open_options() {
     this(WasteNativeJNI.new_waste_open_options(), true);
   }

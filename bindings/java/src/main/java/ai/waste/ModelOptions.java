@@ -73,6 +73,7 @@ public final class ModelOptions {
 
   /** The struct that crosses; the caller deletes it. */
   waste_open_options toNative() {
+    final byte[] cpus = Utf8.encode(set.cpuList, "cpuList");
     final waste_open_options made = new waste_open_options();
     made.setThreads(set.threads);
     made.setBudget_bytes(set.ramBudget);
@@ -83,6 +84,10 @@ public final class ModelOptions {
     made.setArithmetic(set.arithmetic.ordinal());
     made.setIsa(set.instructionSet.ordinal());
     made.setRead_lanes(set.readLanes);
+    if (cpus.length > 0 && made.set_cpu_list(cpus) != 0) {
+      made.delete();
+      throw new OutOfMemoryError("the list of CPUs");
+    }
     return made;
   }
 
@@ -97,6 +102,7 @@ public final class ModelOptions {
     private Arithmetic arithmetic = Arithmetic.FAST;
     private InstructionSet instructionSet = InstructionSet.BEST;
     private int readLanes;
+    private String cpuList = "";
 
     private Builder() {}
 
@@ -110,9 +116,13 @@ public final class ModelOptions {
       arithmetic = from.arithmetic;
       instructionSet = from.instructionSet;
       readLanes = from.readLanes;
+      cpuList = from.cpuList;
     }
 
-    /** Threads that work; 0 (the default) is one for each core granted to this process. */
+    /**
+     * Threads that work; 0 (the default) is one for each CPU of the {@link #cpuList list}, or
+     * without one for each core granted to this process that is not slow.
+     */
     public Builder threads(int value) {
       Check.that(value >= 0, "threads", value);
       threads = value;
@@ -167,6 +177,16 @@ public final class ModelOptions {
     public Builder readLanes(int value) {
       Check.that(value >= 0, "readLanes", value);
       readLanes = value;
+      return this;
+    }
+
+    /**
+     * The CPUs to compute on, as in "0-3,8"; Linux only. A thread that waits for tokens is one of
+     * those that compute, and is put back where it was after each step. Empty (the default): where
+     * the system puts them, but on no slow CPU unless {@link #threads} are asked for.
+     */
+    public Builder cpuList(String value) {
+      cpuList = Objects.requireNonNull(value);
       return this;
     }
 

@@ -376,6 +376,29 @@ class ApiTest {
   }
 
   @Test
+  void cpu_lists_reach_the_library() throws Exception {
+    final String name = "Cpus_allowed_list:\t";
+    final String granted =
+        Files.readAllLines(Path.of("/proc/self/status")).stream()
+            .filter(line -> line.startsWith(name)).findFirst().orElseThrow();
+    final String first = granted.substring(name.length()).split("[-,]")[0];
+    final ModelOptions one = ModelOptions.builder().cpuList(first).build();
+    try (WasteModel model = WasteModel.open(Rig.MINI, one);
+        ChatSession chat = model.newChat()) {
+      assertEquals(1, model.info().threads());
+      assertEquals(
+          "The capital of Italy is Rome.", chat.ask("What is the capital of Italy?").text());
+    }
+    for (String list : List.of("x", first + ",", "8191", first + "\0")) {
+      final ModelOptions bad = one.toBuilder().cpuList(list).build();
+      final WasteException refused =
+          assertThrows(WasteException.class, () -> WasteModel.open(Rig.MINI, bad));
+      assertEquals(Status.ARGUMENT, refused.status());
+      assertTrue(refused.getMessage().contains("cpu_list"), refused.getMessage());
+    }
+  }
+
+  @Test
   void builders_refuse_what_cannot_be() {
     final GenerationOptions.Builder generation = GenerationOptions.builder();
     final List<Executable> refused =
