@@ -2,6 +2,7 @@
 //
 // The delta rule of KDA layers, by the step and in chunks.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace {
 void DeltaStep(benchmark::State& state, int64_t heads) {
   constexpr int64_t kDim = 128;
   AlignedBuffer states = *AlignedBuffer::AllocateHuge(heads * kDim * kDim * 4);
+  std::fill_n(states.floats(), heads * kDim * kDim, 0.01f);  // touches all pages
   const AlignedBuffer in = RandomFloats(4 * kDim);
   const std::vector<float> decay(kDim, 0.9f);
   float out[kDim], scratch[kDim];

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "bench_case.h"
@@ -29,17 +30,24 @@ void TellLimits() {
   tell("lookups_g_s", limits.lookups_s);
 }
 
-Isa IsaNamed(const std::string& name) {
+// What Google Benchmark left of the arguments: nothing, or --isa and a name.
+std::optional<Isa> IsaAskedFor(int argc, char** argv) {
+  if (argc == 1) return Isa::kBest;
+  if (argc != 3 || std::strcmp(argv[1], "--isa") != 0) return std::nullopt;
   for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vbmi, Isa::kNeon})
-    if (name == IsaName(isa)) return isa;
-  return Isa::kBest;
+    if (std::strcmp(argv[2], IsaName(isa)) == 0) return isa;
+  return std::nullopt;
 }
 
 int Main(int argc, char** argv) {
-  Isa isa = Isa::kBest;
   benchmark::Initialize(&argc, argv);
-  if (argc == 3 && std::strcmp(argv[1], "--isa") == 0) isa = IsaNamed(argv[2]);
-  const auto table = KernelsFor(isa);
+  const std::optional<Isa> isa = IsaAskedFor(argc, argv);
+  if (!isa) {
+    std::fprintf(stderr,
+                 "usage: kernel_bench [--isa scalar|avx2|avx512|avx512vbmi|neon] [--help]\n");
+    return 1;
+  }
+  const auto table = KernelsFor(*isa);
   if (!table.ok()) {
     std::fprintf(stderr, "%s\n", table.status().message().c_str());
     return 1;
