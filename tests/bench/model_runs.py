@@ -12,8 +12,8 @@ import pathlib
 import statistics
 
 from bar_chart import Bar, BarChart
-from bench_tools import (BUILD, WASTE, elapsed, figure, machine, median_text, progress, run, run_json,
-                         size_text)
+from bench_tools import (BUILD, WASTE, elapsed, figure, machine, median_text, progress, run,
+                         run_json, size_text)
 
 CONTEXT_BENCH = BUILD / "tests/bench/context_bench"
 PARTS = 4  # of the tokens written at a position: their median and spread are told
@@ -70,8 +70,9 @@ def resident_budget(container, context):
     least = sizes["floor_bytes"] + experts
     most = sizes["usable_bytes"] // 16 * 15  # the rest is the system's
     if least > most:
-        return None, (f"Everything resident takes {size_text(least)}, and {size_text(most)} can be had of the "
-                      f"{size_text(sizes['usable_bytes'])} that are free here: those rows are left out.")
+        return None, (f"Everything resident takes {size_text(least)}, and {size_text(most)} can be "
+                      f"had of the {size_text(sizes['usable_bytes'])} that are free here: those "
+                      "rows are left out.")
     return min(most, least + experts // 4), ""
 
 
@@ -104,8 +105,8 @@ def short_rows(out, container, lengths, budget):
     one = bench(out, "decode-one-thread", container, 1, *options, "--repeats", 2)
     rows = [decode_row(every, SHORT), decode_row(one, SHORT)]
     gain = rows[0].middle / rows[1].middle
-    return every, rows, (f"Decode with {threads_text(every['threads'])} is {gain:.2f} times as fast as "
-                         "with one.")
+    all_threads = threads_text(every["threads"])
+    return every, rows, f"Decode with {all_threads} is {gain:.2f} times as fast as with one."
 
 
 def prefill_rows(result, limit):
@@ -187,7 +188,9 @@ def measure(out, container, budget, quick, seconds):
     """The tables, as Markdown, done when the script has run for `seconds`; model.svg is written."""
     lengths = Lengths(quick)
     why = ""
-    if not budget:
+    if budget:
+        budget = plan(container, "--budget", budget)["budget_bytes"]  # from text such as 21G
+    else:
         budget, why = resident_budget(container, lengths.context)
     notes = [why] if why else []
     if why:
