@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "machine_limits.h"
-
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -24,40 +22,31 @@ namespace waste {
 namespace {
 
 constexpr int kRuns = 5;
-constexpr double kRunSeconds = 0.08;
+constexpr std::chrono::milliseconds kRunTime{80};
 constexpr int64_t kMemoryBytes = int64_t{128} << 20;  // a thread's; larger than caches
 constexpr int64_t kRounds = 20'000;
-
-double ThreadSeconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 template <typename T>
 void Keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
 }
 
-// What `work` returns a second of its thread's CPU time, the threads' rates added; the best of
-// kRuns. CPU time, so that what else runs on the machine does not count.
+// What `work` returns a second on all threads together, which begin at once; the best of kRuns.
 double BestRate(int32_t threads, const std::function<double(int32_t)>& work) {
+  using Clock = std::chrono::steady_clock;
   double best = 0;
   for (int run = 0; run < kRuns; ++run) {
     std::atomic<double> total{0};
     std::vector<std::thread> team;
+    const auto start = Clock::now();
     for (int32_t thread = 0; thread < threads; ++thread)
       team.emplace_back([&, thread] {
-        const double start = ThreadSeconds();
-        double done = 0, seconds = 0;
-        do {
-          done += work(thread);
-          seconds = ThreadSeconds() - start;
-        } while (seconds < kRunSeconds);
-        total.fetch_add(done / seconds);
+        double done = 0;
+        while (Clock::now() - start < kRunTime) done += work(thread);
+        total.fetch_add(done);
       });
     for (std::thread& thread : team) thread.join();
-    best = std::max(best, total.load());
+    best = std::max(best, total / std::chrono::duration<double>(Clock::now() - start).count());
   }
   return best;
 }
