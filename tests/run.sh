@@ -51,7 +51,7 @@ done
 readonly results=build/results
 launcher=""
 # What of the C API's tests has threads in it; under ThreadSanitizer the others only take minutes.
-threaded_capi="library:generation:opening:mini/sessions_*"
+threaded_capi="library:generation:opening:cpu_list:mini/sessions_*"
 threaded_capi+=":session/sessions_*:session/an_evaluation_*:session/freeing_*:session/refused_*"
 readonly threaded_capi
 readonly threaded="unit_os unit_parallel unit_stream unit_convert unit_engine capi_test"
