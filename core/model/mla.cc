@@ -35,7 +35,7 @@ struct Block {
 
 struct BlockScratch {
   float* query;    // [queries, cache width]: q~ and the rope part, scaled
-  float* scores;   // [queries, kTile]
+  float* scores;   // [kTile, queries]
   float* mean;     // [queries, rank]
   float* largest;  // [queries]: score so far
   float* total;    // [queries]: of the weights so far
@@ -90,34 +90,44 @@ struct Attention {
   }
 
   // Softmax online: what is summed is rescaled when a larger score appears. A row's positions
-  // behind its own have the weight 0.
+  // behind its own have the weight 0. Positions are what the queries are multiplied with, and not
+  // the other way round: there are more of them, and kernels are faster with many inputs.
   void AddTile(const Block& block, const BlockScratch& scratch, int64_t begin,
                int64_t count) const {
-    const int64_t rank = mla.kv_lora_rank, width = mla.cache_width();
+    const int64_t rank = mla.kv_lora_rank, width = mla.cache_width(), queries = block.queries();
     const float* tile = cache + begin * width;
-    kernels.trunk_rows(AsMatrix(tile, count, width), 0, count, scratch.query, width,
-                       block.queries(), scratch.scores, kTile, scratch.kernel);
-    for (int64_t i = 0; i < block.queries(); ++i) {
-      const int64_t seen = std::min(SeenBy(block.row + i % block.rows) - begin, count);
-      float* scores = scratch.scores + i * kTile;
-      if (seen <= 0) {
-        std::fill_n(scores, count, 0.0f);
-        continue;
-      }
-      const float largest = std::max(scratch.largest[i], *std::max_element(scores, scores + seen));
-      if (largest != scratch.largest[i]) {
-        const float shrink = std::exp(scratch.largest[i] - largest);
-        scratch.total[i] *= shrink;
-        for (int64_t j = 0; j < rank; ++j) scratch.mean[i * rank + j] *= shrink;
-        scratch.largest[i] = largest;
-      }
-      for (int64_t t = 0; t < seen; ++t) scores[t] -= largest;
-      kernels.exp(scores, seen, scores);
-      for (int64_t t = 0; t < seen; ++t) scratch.total[i] += scores[t];
-      std::fill(scores + seen, scores + count, 0.0f);
-    }
-    kernels.multiply_add(scratch.scores, kTile, 1, tile, width, block.queries(), count, rank,
+    kernels.trunk_rows(AsMatrix(scratch.query, queries, width), 0, queries, tile, width, count,
+                       scratch.scores, queries, scratch.kernel);
+    for (int64_t i = 0; i < queries; ++i) TakeLargest(block, scratch, i, begin, count);
+    for (int64_t t = 0; t < count; ++t)
+      for (int64_t i = 0; i < queries; ++i) scratch.scores[t * queries + i] -= scratch.largest[i];
+    kernels.exp(scratch.scores, count * queries, scratch.scores);
+    for (int64_t i = 0; i < queries; ++i)
+      for (int64_t t = SeenOf(block, i, begin, count); t < count; ++t)
+        scratch.scores[t * queries + i] = 0.0f;
+    for (int64_t t = 0; t < count; ++t)
+      for (int64_t i = 0; i < queries; ++i) scratch.total[i] += scratch.scores[t * queries + i];
+    kernels.multiply_add(scratch.scores, 1, queries, tile, width, queries, count, rank,
                          scratch.mean, rank);
+  }
+
+  // How many of the tile's positions query i sees.
+  int64_t SeenOf(const Block& block, int64_t i, int64_t begin, int64_t count) const {
+    return std::clamp<int64_t>(SeenBy(block.row + i % block.rows) - begin, 0, count);
+  }
+
+  // A new largest score of query i shrinks what was summed.
+  void TakeLargest(const Block& block, const BlockScratch& scratch, int64_t i, int64_t begin,
+                   int64_t count) const {
+    const int64_t rank = mla.kv_lora_rank, queries = block.queries();
+    const int64_t seen = SeenOf(block, i, begin, count);
+    float largest = scratch.largest[i];
+    for (int64_t t = 0; t < seen; ++t) largest = std::max(largest, scratch.scores[t * queries + i]);
+    if (largest == scratch.largest[i]) return;
+    const float shrink = std::exp(scratch.largest[i] - largest);
+    scratch.total[i] *= shrink;
+    for (int64_t j = 0; j < rank; ++j) scratch.mean[i * rank + j] *= shrink;
+    scratch.largest[i] = largest;
   }
 
   void WriteOutputs(const Block& block, const BlockScratch& scratch) const {

@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(damaged_expert_names_bank_and_expert_and_leaves_the_session
   };
   waste_open_options options = OpenOptions();
   options.io = WASTE_IO_BUFFERED;
-  flip();  // opening reads no expert, and what fills the cache meanwhile takes in none that is broken
+  flip();  // opening reads no expert, and what fills the cache takes in none that is broken
   const Model model = Open(copy, &options);
   const Session session = NewSession(model);
   const Generation generation = Generate(session, kQuestions[0]);
