@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows by the look-up tables of expert_tables.h with AVX-512 VBMI; build_table_avx512vbmi.cc fills
-// them. A table of 256 bytes is four registers: two vpermi2b and a blend look 64 indices up. A
-// block's bytes hold its rows' stages in turn; the stages are pulled apart by blends, shifts and
-// rotations that leave the rows in an order of their own (Codes::Row), undone once a matrix is
-// summed. Runs only where CpuHas(Isa::kAvx512Vbmi). Any thread.
+// them. A table of 256 bytes is four registers: two vpermi2b and a blend look 64 indices up. Rows
+// are summed in the order in which index_stages_avx512.inc leaves them, which is undone once a
+// matrix is summed. Runs only where CpuHas(Isa::kAvx512Vbmi). Any thread.
 
 #include "kernels/tables.h"
 
@@ -30,152 +29,8 @@ namespace {
 
 constexpr int64_t kBlocksAtOnce = 2;  // that share the loads of the tables
 constexpr int64_t kBlocksAhead = 4;   // that are fetched meanwhile, of a group 1.5 KB and more
-constexpr int64_t kLine = 64;         // bytes of a cache line and of a register
 
-// Bit p is set where p % 3 == first.
-constexpr uint64_t EveryThird(int first) {
-  uint64_t mask = 0;
-  for (int p = first; p < 64; p += 3) mask |= uint64_t{1} << p;
-  return mask;
-}
-
-constexpr uint64_t kThirds[3] = {EveryThird(0), EveryThird(1), EveryThird(2)};
-constexpr uint32_t kThirdWords[3] = {static_cast<uint32_t>(kThirds[0]),
-                                     static_cast<uint32_t>(kThirds[1]),
-                                     static_cast<uint32_t>(kThirds[2])};
-
-WASTE_OP __m512i LoadLine(const uint8_t* from) { return _mm512_loadu_si512(from); }
-
-// Byte p of `out` is byte (p + by) % 64 of `bytes`.
-WASTE_OP __m512i RotateBytes(__m512i bytes, int by) {
-  alignas(64) static constexpr auto kNumbers = [] {
-    struct {
-      uint8_t at[128];
-    } numbers{};
-    for (int i = 0; i < 128; ++i) numbers.at[i] = static_cast<uint8_t>(i % 64);
-    return numbers;
-  }();
-  return _mm512_permutexvar_epi8(LoadLine(kNumbers.at + by), bytes);
-}
-
-// Three bytes a row. Of the 192 bytes, byte 64 k + p belongs to row (64 k + p) / 3; for a stage s
-// exactly one k fits a position p, and rotated by s the rows of all stages stand in stage 0's
-// order.
-WASTE_OP void PullThreeApart(const uint8_t* bytes, __m512i (&out)[3]) {
-  const __m512i z[3] = {LoadLine(bytes), LoadLine(bytes + 64), LoadLine(bytes + 128)};
-  WASTE_UNROLL
-  for (int s = 0; s < 3; ++s) {
-    // k = (s - p) mod 3
-    const __m512i two = _mm512_mask_blend_epi8(kThirds[(s + 2) % 3], z[0], z[1]);
-    const __m512i all = _mm512_mask_blend_epi8(kThirds[(s + 1) % 3], two, z[2]);
-    out[s] = s == 0 ? all : RotateBytes(all, s);
-  }
-}
-
-constexpr int64_t RowOfThree(int64_t p) { return (64 * ((3 - p % 3) % 3) + p) / 3; }
-
-// Bytes 0, 2, ... of `a` and of `b` in turn; and bytes 1, 3, ...
-WASTE_OP __m512i EvenBytes(__m512i a, __m512i b) {
-  return _mm512_mask_blend_epi8(0xAAAAAAAAAAAAAAAAu, a, _mm512_slli_epi16(b, 8));
-}
-WASTE_OP __m512i OddBytes(__m512i a, __m512i b) {
-  return _mm512_mask_blend_epi8(0xAAAAAAAAAAAAAAAAu, _mm512_srli_epi16(a, 8), b);
-}
-// The same with words.
-WASTE_OP __m512i EvenWords(__m512i a, __m512i b) {
-  return _mm512_mask_blend_epi16(0xAAAAAAAAu, a, _mm512_slli_epi32(b, 16));
-}
-WASTE_OP __m512i OddWords(__m512i a, __m512i b) {
-  return _mm512_mask_blend_epi16(0xAAAAAAAAu, _mm512_srli_epi32(a, 16), b);
-}
-
-// Indices of a stage: Load gives one register a stage, Row the row that position p stands for.
-struct TwoStages {
-  static constexpr int kStages = 2;
-  static constexpr int64_t kBytes = 2, kEntries = 256;
-
-  WASTE_OP static void Load(const uint8_t* bytes, __m512i (&out)[2]) {
-    const __m512i a = LoadLine(bytes), b = LoadLine(bytes + 64);
-    out[0] = EvenBytes(a, b);
-    out[1] = OddBytes(a, b);
-  }
-  static constexpr int64_t Row(int64_t p) { return p % 2 * 32 + p / 2; }
-};
-
-struct ThreeStages {
-  static constexpr int kStages = 3;
-  static constexpr int64_t kBytes = 3, kEntries = 256;
-
-  WASTE_OP static void Load(const uint8_t* bytes, __m512i (&out)[3]) { PullThreeApart(bytes, out); }
-  static constexpr int64_t Row(int64_t p) { return RowOfThree(p); }
-};
-
-struct FourStages {
-  static constexpr int kStages = 4;
-  static constexpr int64_t kBytes = 4, kEntries = 256;
-
-  WASTE_OP static void Load(const uint8_t* bytes, __m512i (&out)[4]) {
-    const __m512i z0 = LoadLine(bytes), z1 = LoadLine(bytes + 64);
-    const __m512i z2 = LoadLine(bytes + 128), z3 = LoadLine(bytes + 192);
-    const __m512i even_a = EvenBytes(z0, z1), odd_a = OddBytes(z0, z1);
-    const __m512i even_b = EvenBytes(z2, z3), odd_b = OddBytes(z2, z3);
-    out[0] = EvenWords(even_a, even_b);
-    out[1] = EvenWords(odd_a, odd_b);
-    out[2] = OddWords(even_a, even_b);
-    out[3] = OddWords(odd_a, odd_b);
-  }
-  static constexpr int64_t Row(int64_t p) { return p % 4 * 16 + p / 4; }
-};
-
-// Pairs of stages as words, pulled apart as three bytes are; then the bytes of each pair.
-struct SixStages {
-  static constexpr int kStages = 6;
-  static constexpr int64_t kBytes = 6, kEntries = 256;
-
-  // Of 96 words, word 32 k + w; k = (w - s) mod 3 has pair s, because 32 k = -k mod 3.
-  WASTE_OP static void PullPairsApart(const uint8_t* bytes, __m512i (&out)[3]) {
-    const __m512i z[3] = {LoadLine(bytes), LoadLine(bytes + 64), LoadLine(bytes + 128)};
-    WASTE_UNROLL
-    for (int s = 0; s < 3; ++s) {
-      const __m512i two = _mm512_mask_blend_epi16(kThirdWords[(s + 1) % 3], z[0], z[1]);
-      const __m512i all = _mm512_mask_blend_epi16(kThirdWords[(s + 2) % 3], two, z[2]);
-      out[s] = s == 0 ? all : RotateBytes(all, 2 * s);
-    }
-  }
-  WASTE_OP static void Load(const uint8_t* bytes, __m512i (&out)[6]) {
-    __m512i first[3], second[3];
-    PullPairsApart(bytes, first);
-    PullPairsApart(bytes + 192, second);
-    WASTE_UNROLL
-    for (int s = 0; s < 3; ++s) {
-      out[2 * s] = EvenBytes(first[s], second[s]);
-      out[2 * s + 1] = OddBytes(first[s], second[s]);
-    }
-  }
-  static constexpr int64_t Row(int64_t p) {
-    const int64_t w = p / 2;
-    return p % 2 * 32 + (32 * (w % 3) + w) / 3;
-  }
-};
-
-// Look-ups in 64 entries see the low six bits only, so what stands above them need not be cleared.
-struct PackedStages {
-  static constexpr int kStages = 4;
-  static constexpr int64_t kBytes = 3, kEntries = 64;
-
-  WASTE_OP static __m512i Select(__m512i a, __m512i b, uint8_t of_a) {
-    return _mm512_ternarylogic_epi64(a, b, _mm512_set1_epi8(static_cast<char>(of_a)), 0xE4);
-  }
-  WASTE_OP static void Load(const uint8_t* bytes, __m512i (&out)[4]) {
-    __m512i b[3];
-    PullThreeApart(bytes, b);
-    out[0] = b[0];
-    out[1] = Select(_mm512_srli_epi16(b[0], 6), _mm512_slli_epi16(b[1], 2), 0x03);
-    out[2] = Select(_mm512_srli_epi16(b[1], 4), _mm512_slli_epi16(b[2], 4), 0x0F);
-    out[3] = _mm512_srli_epi16(b[2], 2);
-  }
-  static constexpr int64_t Row(int64_t p) { return RowOfThree(p); }
-};
+#include "kernels/index_stages_avx512.inc"
 
 // One table in registers.
 template <int64_t kEntries>
