@@ -2,10 +2,11 @@
 //
 // A team of threads that belongs to one model; there is no process-wide pool. Run() splits a range
 // over the team, the caller being one of it, and returns when all of it is done. Which thread does
-// which item is not fixed (several neighbours at a time, fewer towards the end), so a body must write
-// only what belongs to its item: then results do not depend on the number of threads. Run is for one caller at a time; bodies do not call Run. Bodies
-// have no reason to throw; if a failed check or bad_alloc leaves one, Run ends early and throws it.
-// Workers run no signal handlers of the host, and idle ones take no CPU after some microseconds.
+// which item is not fixed (several neighbours at a time, fewer towards the end), so a body must
+// write only what belongs to its item: then results do not depend on the number of threads. Run is
+// for one caller at a time; bodies do not call Run. Bodies have no reason to throw; if a failed
+// check or bad_alloc leaves one, Run ends early and throws it. Workers run no signal handlers of
+// the host, and idle ones take no CPU after some microseconds.
 
 #ifndef WASTE_CORE_PARALLEL_THREAD_POOL_H_
 #define WASTE_CORE_PARALLEL_THREAD_POOL_H_
