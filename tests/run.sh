@@ -16,7 +16,7 @@ Usage: bash tests/run.sh [options]
 
   --arm64             kernel_test for aarch64 too, by a cross compiler and qemu: 100 s more
   --quick             the release build and its tests only: no bindings, sanitizers or fuzzers
-  --fuzz-seconds N    how long each fuzzer runs (4)
+  --fuzz-seconds N    how long each fuzzer runs (3)
   --jobs N            parallel compilations and test programs (the cores of this machine)
   --help              this text
 
@@ -34,7 +34,7 @@ END
 
 quick=0
 arm64=0
-fuzz_seconds=4
+fuzz_seconds=3
 jobs=$(nproc)
 while [[ $# -gt 0 ]]; do
   case "$1" in

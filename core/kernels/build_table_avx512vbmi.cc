@@ -34,7 +34,7 @@ class Fetcher {
 
   WASTE_OP void Fetch(int64_t lines) {
     for (; lines > 0 && chunk_ < chunks_.count; --lines) {
-      __builtin_prefetch(chunks_.first + chunk_ * chunks_.stride + at_, 0, 2);
+      FetchLine(AddressAt(chunks_.first, chunk_ * chunks_.stride + at_));
       at_ += kLine;
       if (at_ < chunks_.bytes) continue;
       at_ = 0;

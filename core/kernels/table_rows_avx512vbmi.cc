@@ -97,7 +97,7 @@ constexpr int64_t PositionOf(int64_t i) {
 // come after begin, and are fetched.
 template <typename Codes, int64_t kBlocks>
 WASTE_SIMD void GroupOfBlocks(const uint8_t* table, int64_t vectors, float delta,
-                              const uint8_t* bytes, int64_t block_bytes, const uint8_t* next,
+                              const uint8_t* bytes, int64_t block_bytes, uintptr_t next,
                               bool is_first, float* sums) {
   constexpr int64_t kStep = kIndexBlock * Codes::kBytes;
   WordSums low[kBlocks] = {}, high[kBlocks] = {};
@@ -108,7 +108,7 @@ WASTE_SIMD void GroupOfBlocks(const uint8_t* table, int64_t vectors, float delta
       Codes::Load(bytes + b * block_bytes + v * kStep, codes[b]);
       WASTE_UNROLL
       for (int64_t line = 0; line < kStep; line += kLine)
-        __builtin_prefetch(next + b * block_bytes + v * kStep + line, 0, 2);
+        FetchLine(next + static_cast<uintptr_t>(b * block_bytes + v * kStep + line));
     }
     WASTE_UNROLL
     for (int s = 0; s < Codes::kStages; ++s) {
@@ -145,9 +145,9 @@ WASTE_SIMD void TableRowsAs(const ExpertMatrix& w, int64_t row_begin, int64_t ro
   for (int64_t b = 0; b < chunks.count; b += kBlocksAtOnce) {
     const uint8_t* const here = chunks.first + b * chunks.stride;
     const int64_t ahead = b + kBlocksAhead;
-    const uint8_t* const fetched = ahead < chunks.count
-                                       ? chunks.first + ahead * chunks.stride
-                                       : next.first + (ahead - chunks.count) * next.stride;
+    const uintptr_t fetched = ahead < chunks.count
+                                  ? AddressAt(chunks.first, ahead * chunks.stride)
+                                  : AddressAt(next.first, (ahead - chunks.count) * next.stride);
     float* const to = sums + b * kIndexBlock;
     if (chunks.count - b >= kBlocksAtOnce)
       GroupOfBlocks<Codes, kBlocksAtOnce>(table + kTableHeaderBytes, vectors, delta, here,

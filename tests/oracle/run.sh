@@ -3,7 +3,7 @@
 #
 # Compares libwaste with the public engines, live: transformers (Kimi-Linear), mlx-lm (Kimi K3),
 # tiktoken, and mlx-vlm's chat encoder. Makes a virtual environment in build/oracle-venv, once: a
-# second run does not ask the network. Ends with one line
+# second run does not ask the network; with --packages it does nothing else. Ends with one line
 #   N passed, M failed, K skipped
 # Exit code 0 only if nothing failed.
 set -uo pipefail
@@ -85,6 +85,11 @@ run() {
 
 mkdir -p build
 export PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 OMP_NUM_THREADS=1
+# Beside other work: nothing that takes the lock of the system's packages.
+if [[ ${1:-} == --packages ]]; then
+  python3 -c 'import ensurepip' 2> /dev/null && install
+  exit
+fi
 install || fail "the packages of tests/oracle/requirements.txt could not be installed"
 build_programs || fail "the programs do not build (build/oracle-build.log)"
 

@@ -77,7 +77,7 @@ namespace Waste
 
     /// <summary>
     /// What opening a model would cost, in bytes. Floor = trunk + state + scratch + staging;
-    /// budget = floor + cache. Immutable.
+    /// budget = floor + cache + what longer steps of prefill take. Immutable.
     /// </summary>
     public sealed class MemoryPlan
     {

@@ -5,7 +5,7 @@
 import CWaste
 
 /// What opening a model would cost. floor = trunk + state + scratch + staging; budget = floor +
-/// cache.
+/// cache + what longer steps of prefill take.
 public struct MemoryPlan: Sendable, Hashable {
   /// Whether the budget (asked for, or automatic) is at least the floor.
   public let fits: Bool

@@ -90,7 +90,7 @@ class ApiTest {
     assertEquals(
         plan.floorBytes(),
         plan.trunkBytes() + plan.stateBytes() + plan.scratchBytes() + plan.stagingBytes());
-    assertEquals(plan.budgetBytes(), plan.floorBytes() + plan.cacheBytes());
+    assertTrue(plan.budgetBytes() >= plan.floorBytes() + plan.cacheBytes()); // longer prefill
     assertTrue(plan.recommendedBytes() > plan.floorBytes() && plan.usableBytes() > 0);
     final List<Progress> progress = new ArrayList<>();
     try (WasteModel model = WasteModel.open(Rig.MINI, options, progress::add)) {
