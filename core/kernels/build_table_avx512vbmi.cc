@@ -9,14 +9,7 @@
 
 #if defined(__x86_64__)
 
-#if !defined(__clang__)
-// GCC 12's own header makes "undefined" vectors by reading an uninitialised variable.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-
-#include <immintrin.h>
-
+#include "kernels/avx512_intrinsics.h"
 #include "kernels/expert_tables.h"
 
 #define WASTE_SIMD \

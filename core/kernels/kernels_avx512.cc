@@ -9,16 +9,9 @@
 
 #if defined(__x86_64__)
 
-#if !defined(__clang__)
-// GCC 12's own header makes "undefined" vectors by reading an uninitialised variable.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-
-#include <immintrin.h>
-
 #include "base/check.h"
 #include "base/checked.h"
+#include "kernels/avx512_intrinsics.h"
 
 #define WASTE_SIMD __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #define WASTE_OP WASTE_SIMD __attribute__((always_inline)) inline
@@ -35,8 +28,6 @@ constexpr int kProductVectors = 4;  // 16 sums, 4 inputs, factors from memory
 constexpr bool kFuseTrunk = true;
 constexpr int kFusedInputs = 4;
 constexpr int kBlockInputs = 6;  // 24 sums, 6 inputs and a weight: 31 of 32 registers
-
-WASTE_OP __mmask16 FirstLanes(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
 
 WASTE_OP Vec Zero() { return _mm512_setzero_ps(); }
 WASTE_OP Vec Set1(float value) { return _mm512_set1_ps(value); }

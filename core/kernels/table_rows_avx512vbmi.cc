@@ -9,14 +9,7 @@
 
 #if defined(__x86_64__)
 
-#if !defined(__clang__)
-// GCC 12's own header makes "undefined" vectors by reading an uninitialised variable.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-
-#include <immintrin.h>
-
+#include "kernels/avx512_intrinsics.h"
 #include "kernels/expert_tables.h"
 
 #define WASTE_SIMD \
@@ -158,21 +151,27 @@ WASTE_SIMD void TableRowsAs(const ExpertMatrix& w, int64_t row_begin, int64_t ro
   }
 }
 
-WASTE_SIMD void TableRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, int64_t group,
-                          const uint8_t* table, const IndexChunks& next, bool is_first,
-                          float* sums) {
-  if (w.codec.kind == IndexKind::kPacked6)
-    return TableRowsAs<PackedStages>(w, row_begin, row_end, group, table, next, is_first, sums);
-  switch (w.codec.stages) {
+// Calls body with the indices' struct of a codec.
+template <typename Body>
+void ForCodec(const ExpertCodec& codec, const Body& body) {
+  if (codec.kind == IndexKind::kPacked6) return body(PackedStages());
+  switch (codec.stages) {
     case 2:
-      return TableRowsAs<TwoStages>(w, row_begin, row_end, group, table, next, is_first, sums);
+      return body(TwoStages());
     case 3:
-      return TableRowsAs<ThreeStages>(w, row_begin, row_end, group, table, next, is_first, sums);
+      return body(ThreeStages());
     case 4:
-      return TableRowsAs<FourStages>(w, row_begin, row_end, group, table, next, is_first, sums);
+      return body(FourStages());
     default:
-      return TableRowsAs<SixStages>(w, row_begin, row_end, group, table, next, is_first, sums);
+      return body(SixStages());
   }
+}
+
+void TableRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, int64_t group,
+               const uint8_t* table, const IndexChunks& next, bool is_first, float* sums) {
+  ForCodec(w.codec, [&](auto codes) {
+    TableRowsAs<decltype(codes)>(w, row_begin, row_end, group, table, next, is_first, sums);
+  });
 }
 
 // Where row r of a block stands among its sums.
@@ -184,10 +183,6 @@ constexpr auto PlacesOfRows() {
   for (int64_t i = 0; i < kIndexBlock; ++i)
     places.at[Codes::Row(PositionOf(i))] = static_cast<int32_t>(i);
   return places;
-}
-
-WASTE_OP __mmask16 FirstLanes(int64_t n) {
-  return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
 }
 
 template <typename Codes>
@@ -213,21 +208,11 @@ WASTE_SIMD void FinishRowsAs(const ExpertMatrix& w, int64_t row_begin, int64_t r
   }
 }
 
-WASTE_SIMD void FinishRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
-                           const float* sums, int64_t parts, int64_t part_stride, float offset,
-                           float* y) {
-  if (w.codec.kind == IndexKind::kPacked6)
-    return FinishRowsAs<PackedStages>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
-  switch (w.codec.stages) {
-    case 2:
-      return FinishRowsAs<TwoStages>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
-    case 3:
-      return FinishRowsAs<ThreeStages>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
-    case 4:
-      return FinishRowsAs<FourStages>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
-    default:
-      return FinishRowsAs<SixStages>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
-  }
+void FinishRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* sums,
+                int64_t parts, int64_t part_stride, float offset, float* y) {
+  ForCodec(w.codec, [&](auto codes) {
+    FinishRowsAs<decltype(codes)>(w, row_begin, row_end, sums, parts, part_stride, offset, y);
+  });
 }
 
 }  // namespace

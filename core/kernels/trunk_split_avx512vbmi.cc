@@ -10,15 +10,8 @@
 
 #if defined(__x86_64__)
 
-#if !defined(__clang__)
-// GCC 12's own header makes "undefined" vectors by reading an uninitialised variable.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-
-#include <immintrin.h>
-
 #include "base/check.h"
+#include "kernels/avx512_intrinsics.h"
 #include "kernels/split_input.h"
 
 #define WASTE_SIMD \
@@ -34,10 +27,6 @@ constexpr int64_t kPrefetchBytes = 16384;  // ahead
 constexpr int64_t kScalesAtOnce = 16;
 
 WASTE_OP __m512i LoadBytes(const uint8_t* from) { return _mm512_loadu_si512(from); }
-
-WASTE_OP __mmask16 FirstLanes(int64_t n) {
-  return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
-}
 
 // The largest magnitude among `count` <= 128 floats. Compared as integers, whose order is that of
 // magnitudes, with infinity above all numbers and a NaN above infinity: maximum of floats would

@@ -124,14 +124,20 @@ void TableCompute::BuildAll(std::span<const TablePair> pairs, Rows inputs) {
     const Compute::Scratch thread(compute_);
     for (int64_t at = begin; at < end; ++at) {
       if (s_.is_built[at]) continue;
-      const int64_t group = at % input_groups_, matrix = at / input_groups_ % 2;
-      const ExpertMatrix& w = MatrixOf(record, matrix);
-      compute_.kernels.build_table(w, inputs.row(at / input_groups_ / 2), group, IndexChunks(),
-                                   s_.tables + at * table_bytes_, thread.floats());
-      s_.offsets[at] = HeaderOf(s_.tables + at * table_bytes_).offset;
-      s_.is_built[at] = 1;
+      BuildInput(MatrixOf(record, at / input_groups_ % 2), inputs, at, IndexChunks(),
+                 thread.floats());
     }
   });
+}
+
+// Number `at` of the tables of inputs.
+void TableCompute::BuildInput(const ExpertMatrix& w, Rows inputs, int64_t at,
+                              const IndexChunks& next, float* scratch) {
+  uint8_t* const table = s_.tables + at * table_bytes_;
+  compute_.kernels.build_table(w, inputs.row(at / input_groups_ / 2), at % input_groups_, next,
+                               table, scratch);
+  s_.offsets[at] = HeaderOf(table).offset;
+  s_.is_built[at] = 1;
 }
 
 void TableCompute::GateOrUp(std::span<const TablePair> pairs, Rows inputs, int64_t matrix,
@@ -149,18 +155,14 @@ void TableCompute::GateOrUp(std::span<const TablePair> pairs, Rows inputs, int64
   for (int64_t g = segment.group_begin; g < segment.group_end; ++g) {
     for (size_t i = 0; i < pairs.size(); ++i) {
       const int64_t at = TableAt(pairs[i].row, matrix, g);
-      uint8_t* const table = s_.tables + at * table_bytes_;
-      if (!s_.is_built[at]) {
-        compute_.kernels.build_table(matrix_of(i), inputs.row(pairs[i].row), g,
-                                     segment.ChunksIn(matrix_of(i), g), table, thread.floats());
-        s_.offsets[at] = HeaderOf(table).offset;
-        s_.is_built[at] = 1;
-      }
+      if (!s_.is_built[at])
+        BuildInput(matrix_of(i), inputs, at, segment.ChunksIn(matrix_of(i), g), thread.floats());
       const bool is_last = i + 1 == pairs.size();
       const IndexChunks next = segment.ChunksIn(matrix_of(is_last ? 0 : i + 1),
                                                 is_last && g + 1 < segment.group_end ? g + 1 : g);
-      compute_.kernels.table_rows(matrix_of(i), segment.row_begin, segment.row_end, g, table, next,
-                                  g == segment.group_begin, sums(i));
+      compute_.kernels.table_rows(matrix_of(i), segment.row_begin, segment.row_end, g,
+                                  s_.tables + at * table_bytes_, next, g == segment.group_begin,
+                                  sums(i));
     }
   }
 }

@@ -59,6 +59,8 @@ class TableCompute {
  private:
   struct Segment;
   void BuildAll(std::span<const TablePair> pairs, Rows inputs);
+  void BuildInput(const ExpertMatrix& w, Rows inputs, int64_t at, const IndexChunks& next,
+                  float* scratch);
   void GateAndUp(std::span<const TablePair> pairs, Rows inputs);
   void GateOrUp(std::span<const TablePair> pairs, Rows inputs, int64_t matrix,
                 const Segment& segment);

@@ -9,14 +9,8 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "kernels/avx512_intrinsics.h"
 #include "os/system.h"
-#if defined(__x86_64__)
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#endif
 
 namespace waste {
 namespace {
