@@ -20,11 +20,12 @@
 
 namespace waste {
 
-// Floats of scratch that trunk_rows and expert_rows need for matrices of `columns`: one row, or a
-// decoded tile and its sums.
+// Floats of scratch that kernels over rows need for matrices of `columns`: one row, filled up to
+// whole vectors, or a decoded tile and its sums.
 inline constexpr int64_t kRowsScratch = 24 * 1024;
 inline constexpr int64_t RowsScratch(int64_t columns) {
-  return columns > kRowsScratch ? columns : kRowsScratch;
+  const int64_t row = (columns + 15) / 16 * 16;
+  return row > kRowsScratch ? row : kRowsScratch;
 }
 
 struct IndexChunks;  // expert_tables.h
@@ -59,7 +60,15 @@ struct Kernels {
   void (*trunk_rows)(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                      int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch);
 
-  // The same with inputs in integers (split_input.h), for Q4G and Q8G, where the ISA has
+  // The other way round: y = x W of those rows, y[b, j] = sum over r of x[b, r - row_begin] W[r,
+  // j]. x is [batch, row_end - row_begin] with rows x_stride apart, y is [batch, columns] with rows
+  // y_stride apart. Weights and scratch as above; r ascends, each product is added by itself, with
+  // the tolerance of dot.
+  void (*trunk_transposed)(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
+                           int64_t x_stride, int64_t batch, float* y, int64_t y_stride,
+                           float* scratch);
+
+  // trunk_rows with inputs in integers (split_input.h), for Q4G and Q8G, where the ISA has
   // instructions for them; elsewhere both are null. split_input fills SplitBytes(columns) of `out`.
   // `inputs` are [batch] of those, one after the other. Within 0.01 % of the rms of trunk_rows.
   void (*split_input)(const float* x, int64_t columns, uint8_t* out);

@@ -16,7 +16,7 @@
 
 #define WASTE_SIMD __attribute__((target("avx2,fma,f16c")))
 #define WASTE_OP WASTE_SIMD __attribute__((always_inline)) inline
-#define WASTE_UNROLL _Pragma("GCC unroll 8")
+#define WASTE_UNROLL _Pragma("GCC unroll 16")
 
 namespace waste {
 namespace {
@@ -25,7 +25,7 @@ using Vec = __m256;
 using Eight = __m256;
 
 constexpr int64_t kLanes = 8;
-constexpr int kProductVectors = 2;  // 8 sums, 2 inputs, a factor
+constexpr int kProductSums = 12, kProductVectors = 2;  // and 2 inputs, a factor: 15 registers
 constexpr bool kFuseTrunk = false;
 constexpr int kFusedInputs = 2;
 constexpr int kBlockInputs = 3;  // 12 sums, 3 inputs and a weight: all 16 registers
@@ -210,6 +210,7 @@ struct Q3G : NaturalOrder {
 };
 
 #include "kernels/simd_sources.inc"
+#include "kernels/simd_transposed.inc"
 
 constexpr Kernels kTable = {.isa = Isa::kAvx2,
                             .dot = Dot,
@@ -220,6 +221,7 @@ constexpr Kernels kTable = {.isa = Isa::kAvx2,
                             .softplus = Softpluses,
                             .tanh = Tanhs,
                             .trunk_rows = TrunkRows,
+                            .trunk_transposed = TrunkTransposed,
                             .split_input = nullptr,
                             .split_rows = nullptr,
                             .expert_rows = ExpertRows,

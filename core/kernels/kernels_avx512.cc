@@ -15,7 +15,7 @@
 
 #define WASTE_SIMD __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #define WASTE_OP WASTE_SIMD __attribute__((always_inline)) inline
-#define WASTE_UNROLL _Pragma("GCC unroll 8")
+#define WASTE_UNROLL _Pragma("GCC unroll 16")
 
 namespace waste {
 namespace {
@@ -24,7 +24,7 @@ using Vec = __m512;
 using Eight = __m256;
 
 constexpr int64_t kLanes = 16;
-constexpr int kProductVectors = 4;  // 16 sums, 4 inputs, factors from memory
+constexpr int kProductSums = 16, kProductVectors = 4;  // and 4 inputs, factors from memory
 constexpr bool kFuseTrunk = true;
 constexpr int kFusedInputs = 4;
 constexpr int kBlockInputs = 6;  // 24 sums, 6 inputs and a weight: 31 of 32 registers
@@ -214,6 +214,7 @@ struct Q3G : NaturalOrder {
 };
 
 #include "kernels/simd_sources.inc"
+#include "kernels/simd_transposed.inc"
 
 constexpr Kernels kTable = {.isa = Isa::kAvx512,
                             .dot = Dot,
@@ -224,6 +225,7 @@ constexpr Kernels kTable = {.isa = Isa::kAvx512,
                             .softplus = Softpluses,
                             .tanh = Tanhs,
                             .trunk_rows = TrunkRows,
+                            .trunk_transposed = TrunkTransposed,
                             .split_input = nullptr,
                             .split_rows = nullptr,
                             .expert_rows = ExpertRows,

@@ -119,6 +119,12 @@ struct Checked {
     Require(kFast()->isa, CompareTrunkRows(*kFast(), w, row_begin, row_end, x, x_stride, batch, y,
                                            y_stride, scratch));
   }
+  static void TrunkTransposed(const TrunkMatrix& w, int64_t row_begin, int64_t row_end,
+                              const float* x, int64_t x_stride, int64_t batch, float* y,
+                              int64_t y_stride, float* scratch) {
+    Require(kFast()->isa, CompareTrunkTransposed(*kFast(), w, row_begin, row_end, x, x_stride,
+                                                 batch, y, y_stride, scratch));
+  }
   static void SplitInput(const float* x, int64_t columns, uint8_t* out) {
     Require(kFast()->isa, CompareSplitInput(*kFast(), x, columns, out));
   }
@@ -166,6 +172,7 @@ struct Checked {
       checked.softplus = Elementwise<&Kernels::softplus>;
       checked.tanh = Elementwise<&Kernels::tanh>;
       checked.trunk_rows = TrunkRows;
+      checked.trunk_transposed = TrunkTransposed;
       if (checked.split_input != nullptr) checked.split_input = SplitInput;
       if (checked.split_rows != nullptr) checked.split_rows = SplitRows;
       checked.expert_rows = ExpertRows;
@@ -260,6 +267,32 @@ std::string CompareTrunkRows(const Kernels& fast, const TrunkMatrix& w, int64_t 
                      x_stride,    batch,     y,       y_stride,  w.columns};
   return rows.Compare(expected,
                       [&](int64_t r, std::span<float> out) { DecodeTrunkRow(w, r, out); });
+}
+
+std::string CompareTrunkTransposed(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
+                                   int64_t row_end, const float* x, int64_t x_stride, int64_t batch,
+                                   float* y, int64_t y_stride, float* scratch) {
+  fast.trunk_transposed(w, row_begin, row_end, x, x_stride, batch, y, y_stride, scratch);
+  std::vector<float> expected(static_cast<size_t>(w.columns)), row(expected.size());
+  const auto roundings = static_cast<double>(row_end - row_begin) * kRounding;
+  for (int64_t b = 0; b < batch; ++b) {
+    const float* const input = x + b * x_stride;
+    ScalarKernels()->trunk_transposed(w, row_begin, row_end, input, x_stride, 1, expected.data(),
+                                      w.columns, scratch);
+    std::vector<double> magnitude(expected.size());
+    for (int64_t r = row_begin; r < row_end; ++r) {
+      DecodeTrunkRow(w, r, row);
+      for (size_t c = 0; c < row.size(); ++c)
+        magnitude[c] += std::fabs(double{input[r - row_begin]} * row[c]);
+    }
+    for (size_t c = 0; c < row.size(); ++c) {
+      const auto column = static_cast<int64_t>(c);
+      std::string wrong = CompareValue("transposed column", column, y[b * y_stride + column],
+                                       expected[c], roundings * magnitude[c], magnitude[c]);
+      if (!wrong.empty()) return wrong + " (input " + std::to_string(b) + ")";
+    }
+  }
+  return {};
 }
 
 std::string CompareExpertRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,

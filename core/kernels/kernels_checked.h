@@ -29,6 +29,9 @@ std::string CompareFunction(const Kernels& fast, ElementwiseKernel Kernels::*fun
 std::string CompareTrunkRows(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
                              int64_t row_end, const float* x, int64_t x_stride, int64_t batch,
                              float* y, int64_t y_stride, float* scratch);
+std::string CompareTrunkTransposed(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
+                                   int64_t row_end, const float* x, int64_t x_stride, int64_t batch,
+                                   float* y, int64_t y_stride, float* scratch);
 std::string CompareExpertRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
                               int64_t row_end, const float* x, int64_t x_stride, int64_t batch,
                               float* y, int64_t y_stride, float* scratch);

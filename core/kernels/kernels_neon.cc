@@ -16,7 +16,7 @@
 
 #define WASTE_SIMD  // the plain machine has all of it
 #define WASTE_OP __attribute__((always_inline)) inline
-#define WASTE_UNROLL _Pragma("GCC unroll 8")
+#define WASTE_UNROLL _Pragma("GCC unroll 16")
 
 namespace waste {
 namespace {
@@ -28,7 +28,7 @@ struct Vec {
 using Eight = Vec;
 
 constexpr int64_t kLanes = 8;
-constexpr int kProductVectors = 2;  // 8 sums, 2 inputs, a factor, in pairs: 22 of 32 registers
+constexpr int kProductSums = 8, kProductVectors = 2;  // and 2 inputs, a factor: 22 of 32 registers
 constexpr bool kFuseTrunk = false;
 constexpr int kFusedInputs = 2;
 constexpr int kBlockInputs = 2;  // 8 sums, 2 inputs and a weight, in pairs: 22 of 32 registers
@@ -235,6 +235,7 @@ using Q3G =
     PackedFields<3>;  // the fourth byte of a word is the next one's first, or the row's spare
 
 #include "kernels/simd_sources.inc"
+#include "kernels/simd_transposed.inc"
 
 constexpr Kernels kTable = {.isa = Isa::kNeon,
                             .dot = Dot,
@@ -245,6 +246,7 @@ constexpr Kernels kTable = {.isa = Isa::kNeon,
                             .softplus = Softpluses,
                             .tanh = Tanhs,
                             .trunk_rows = TrunkRows,
+                            .trunk_transposed = TrunkTransposed,
                             .split_input = nullptr,
                             .split_rows = nullptr,
                             .expert_rows = ExpertRows,

@@ -59,6 +59,17 @@ void TrunkRows(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const f
   }
 }
 
+void TrunkTransposed(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
+                     int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch) {
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t c = 0; c < w.columns; ++c) y[b * y_stride + c] = 0.0f;
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    DecodeTrunkRow(w, r, {scratch, static_cast<size_t>(w.columns)});
+    for (int64_t b = 0; b < batch; ++b)
+      Axpy(x[b * x_stride + r - row_begin], scratch, y + b * y_stride, w.columns);
+  }
+}
+
 // Row r without its scale, which is applied to the finished sum.
 void SumBooks(const ExpertMatrix& w, int64_t r, float* out) {
   for (int64_t v = 0; v < w.columns / kVectorSize; ++v) {
@@ -112,6 +123,7 @@ constexpr Kernels kTable = {.isa = Isa::kScalar,
                             .softplus = Softpluses,
                             .tanh = Tanhs,
                             .trunk_rows = TrunkRows,
+                            .trunk_transposed = TrunkTransposed,
                             .split_input = nullptr,
                             .split_rows = nullptr,
                             .expert_rows = ExpertRows,

@@ -50,11 +50,13 @@ int64_t Compute::RowGrain(int64_t work, int64_t inputs) {
   return RoundUp(std::max<int64_t>(1, kPieceWork / std::max<int64_t>(work, 1)), least);
 }
 
-const uint8_t* Compute::Split(Rows x, int64_t columns) {
+const uint8_t* Compute::Split(Rows x, int64_t columns) { return SplitInto(x, columns, split_); }
+
+const uint8_t* Compute::SplitInto(Rows x, int64_t columns, uint8_t* memory) const {
   if (split_ == nullptr || !x.is_written) return nullptr;
   for (int64_t r = 0; r < x.count; ++r)
-    kernels.split_input(x.row(r), columns, split_ + r * SplitBytes(columns));
-  return split_;
+    kernels.split_input(x.row(r), columns, memory + r * SplitBytes(columns));
+  return memory;
 }
 
 void Compute::Multiply(const TrunkMatrix& w, int64_t begin, int64_t end, Rows x,

@@ -114,6 +114,8 @@ class Compute {
   // For bodies that multiply by themselves: x in integers where that is faster and allowed, else
   // null; until the next call of this or Project.
   const uint8_t* Split(Rows x, int64_t columns);
+  // The same in memory of the caller's, which has room for SplitBytes(columns) a row.
+  const uint8_t* SplitInto(Rows x, int64_t columns, uint8_t* memory) const;
   // Rows [begin, end) of y = W x, with what Split gave for x. `scratch` holds RowsScratch floats.
   void Multiply(const TrunkMatrix& w, int64_t begin, int64_t end, Rows x, const uint8_t* split,
                 float* y, int64_t y_stride, float* scratch) const;

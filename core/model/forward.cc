@@ -80,18 +80,18 @@ struct ForwardScratch {
     const int64_t floats = plan.rows * config.hidden;
     for (float** rows : {&s.x, &s.input, &s.output}) *rows = arena.Floats(floats);
     s.blocks = arena.Floats(ResidualBlockCount(config) * floats);
-    s.thread_bytes =
-        RoundUp(std::max({ProjectThreadBytes(config), KdaScratch::ThreadBytes(config),
-                          MlaScratch::ThreadBytes(config), FfnScratch::ThreadBytes(config),
-                          MoeScratch::ThreadBytes(config, plan.experts, plan.rows)}),
-                Arena::kAlignment);
+    s.thread_bytes = RoundUp(std::max({ProjectThreadBytes(config), KdaScratch::ThreadBytes(config),
+                                       MlaScratch::ThreadBytes(config, Forward::kMaxWritten),
+                                       FfnScratch::ThreadBytes(config),
+                                       MoeScratch::ThreadBytes(config, plan.experts, plan.rows)}),
+                             Arena::kAlignment);
     s.threads = arena.Bytes(plan.threads * s.thread_bytes);
     if (plan.split) s.split = arena.Bytes(Forward::kMaxWritten * SplitBytes(MostColumns(config)));
     // One block runs at a time: they share what is left.
     const int64_t mark = arena.mark();
     s.kda = KdaScratch::Plan(arena, config, plan.tile_rows());
     arena.RewindTo(mark);
-    s.mla = MlaScratch::Plan(arena, config, plan.tile_rows());
+    s.mla = MlaScratch::Plan(arena, config, plan.tile_rows(), Forward::kMaxWritten);
     arena.RewindTo(mark);
     s.dense = FfnScratch::Plan(arena, config, plan.rows);
     arena.RewindTo(mark);

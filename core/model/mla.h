@@ -19,6 +19,7 @@
 #include "model/arena.h"
 #include "model/compute.h"
 #include "model/config.h"
+#include "model/mla_written.h"
 #include "model/session_slice.h"
 #include "model/weights.h"
 
@@ -30,9 +31,11 @@ struct MlaScratch {
   float* kv;    // [rows, kv_lora + rope]
   float* gate;  // [rows, heads, v]
   float* out;   // [rows, heads, v]
+  WrittenMlaScratch written;
 
-  static MlaScratch Plan(Arena& arena, const ModelConfig& config, int64_t rows);
-  static int64_t ThreadBytes(const ModelConfig& config);
+  // For steps of `rows` rows, of which at most `written` are tokens being written.
+  static MlaScratch Plan(Arena& arena, const ModelConfig& config, int64_t rows, int64_t written);
+  static int64_t ThreadBytes(const ModelConfig& config, int64_t written);
 };
 
 // x is [rows, hidden], out [rows, hidden]. Appends to the sessions' latent caches.

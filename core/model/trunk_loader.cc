@@ -84,6 +84,24 @@ TrunkMatrix TrunkLoader::Staged(const std::string& name, int64_t rows, int64_t c
   return entry == nullptr ? TrunkMatrix{} : Stage(*entry);
 }
 
+TrunkMatrix TrunkLoader::RowsOfEach(const TrunkMatrix& staged, int64_t first, int64_t rows,
+                                    int64_t step) {
+  TrunkMatrix kept = staged;
+  kept.rows = staged.rows / step * rows;
+  const int64_t row_bytes = TrunkRowBytes(staged.format, staged.columns);
+  const int64_t scale_bytes = IsQuantised(staged.format) ? 2 * TrunkRowGroups(staged.columns) : 0;
+  uint8_t* payload = arena_.Bytes(kept.rows * row_bytes);
+  uint8_t* scales = arena_.Bytes(kept.rows * scale_bytes);
+  kept.payload = payload;
+  kept.scales = scale_bytes == 0 ? nullptr : scales;
+  if (!reading()) return kept;
+  for (int64_t row = first; row + rows <= staged.rows; row += step) {
+    payload = std::copy_n(staged.row(row), rows * row_bytes, payload);
+    if (scale_bytes > 0) scales = std::copy_n(staged.row_scales(row), rows * scale_bytes, scales);
+  }
+  return kept;
+}
+
 float* TrunkLoader::Vector(const std::string& name, int64_t count) {
   const TrunkEntry* entry = Find(name);
   if (entry == nullptr) return nullptr;

@@ -48,6 +48,9 @@ class TrunkLoader {
   float* Vector(const std::string& name, int64_t count);
   // The first `count` values, all finite, of a tensor that may be padded.
   float* PaddedVector(const std::string& name, int64_t count);
+  // Of a matrix that passes through, `rows` rows out of every `step`, from row `first` on, kept
+  // packed.
+  TrunkMatrix RowsOfEach(const TrunkMatrix& staged, int64_t first, int64_t rows, int64_t step);
   // f32 memory for what is derived.
   float* Floats(int64_t count) { return arena_.Floats(count); }
 

@@ -74,18 +74,10 @@ KdaWeights LoadKda(TrunkLoader& loader, const ModelConfig& config, const std::st
 // kv_b_proj holds for each head its keys' rows, then its values'.
 void SplitKeysAndValues(TrunkLoader& loader, const MlaConfig& mla, const std::string& name,
                         MlaWeights& w) {
-  const int64_t rank = mla.kv_lora_rank, head_rows = mla.nope_dim + mla.v_dim;
-  const TrunkMatrix packed = loader.Staged(name, mla.heads * head_rows, rank);
-  float* key = loader.Floats(mla.heads * mla.nope_dim * rank);
-  float* value = loader.Floats(mla.heads * mla.v_dim * rank);
-  w.key = key;
-  w.value = value;
-  if (!loader.reading()) return;
-  for (int64_t row = 0; row < packed.rows; ++row) {
-    float*& to = row % head_rows < mla.nope_dim ? key : value;
-    DecodeTrunkRow(packed, row, {to, static_cast<size_t>(rank)});
-    to += rank;
-  }
+  const int64_t head_rows = mla.nope_dim + mla.v_dim;
+  const TrunkMatrix both = loader.Staged(name, mla.heads * head_rows, mla.kv_lora_rank);
+  w.key = loader.RowsOfEach(both, 0, mla.nope_dim, head_rows);
+  w.value = loader.RowsOfEach(both, mla.nope_dim, mla.v_dim, head_rows);
 }
 
 MlaWeights LoadMla(TrunkLoader& loader, const ModelConfig& config, const std::string& p) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Everything of a model that stays in RAM: the trunk as it lies on disk (packed), small tensors as
-// f32, and what is prepared once at open (kv_b dequantised for absorbed attention). The token
-// embedding stays on disk and is read by the row. Every tensor's presence and shape is checked
-// against the config. Immutable once loaded; any thread.
+// f32, and what is prepared once at open (keys and values of kv_b apart). The token embedding stays
+// on disk and is read by the row. Every tensor's presence and shape is checked against the config.
+// Immutable once loaded; any thread.
 
 #ifndef WASTE_CORE_MODEL_WEIGHTS_H_
 #define WASTE_CORE_MODEL_WEIGHTS_H_
@@ -42,8 +42,8 @@ struct MlaWeights {
   Vector q_norm;         // [q_lora]
   TrunkMatrix kv_a;      // [kv_lora + rope, hidden]
   Vector kv_norm;        // [kv_lora]
-  Vector key;            // [heads, nope, kv_lora], f32
-  Vector value;          // [heads, v, kv_lora], f32
+  TrunkMatrix key;       // [heads * nope, kv_lora]
+  TrunkMatrix value;     // [heads * v, kv_lora]
   TrunkMatrix gate;      // [heads * v, hidden]
   TrunkMatrix out;       // [hidden, heads * v]
 };

@@ -50,38 +50,32 @@ class RandomMatrix {
 
 class MlaLayer {
  public:
-  // `floats` is FloatCount of them by chance, which are copied: making them takes long.
-  MlaLayer(const ModelConfig& config, const float* floats)
+  explicit MlaLayer(const ModelConfig& config)
       : q_(config.mla.heads * (config.mla.nope_dim + config.mla.rope_dim), config.hidden),
         kv_(config.mla.cache_width(), config.hidden),
+        key_(config.mla.heads * config.mla.nope_dim, config.mla.kv_lora_rank),
+        value_(config.mla.heads * config.mla.v_dim, config.mla.kv_lora_rank),
         out_(config.hidden, config.mla.heads * config.mla.v_dim),
-        floats_(*AlignedBuffer::AllocateHuge(4 * FloatCount(config.mla))) {
-    std::copy_n(floats, FloatCount(config.mla), floats_.floats());
-  }
+        norm_(static_cast<size_t>(config.mla.kv_lora_rank), 1.0f) {}
 
-  static int64_t KeyFloats(const MlaConfig& mla) {
-    return mla.heads * mla.nope_dim * mla.kv_lora_rank;
-  }
-  static int64_t FloatCount(const MlaConfig& mla) {  // keys, values, norm
-    return KeyFloats(mla) + mla.heads * mla.v_dim * mla.kv_lora_rank + mla.kv_lora_rank;
-  }
-
-  MlaWeights weights(const MlaConfig& mla) const {
+  MlaWeights weights() const {
     MlaWeights w = {};
     w.q = q_.get();
     w.kv_a = kv_.get();
+    w.key = key_.get();
+    w.value = value_.get();
     w.out = out_.get();
-    w.key = floats_.floats();
-    w.value = w.key + KeyFloats(mla);
-    w.kv_norm = w.key + FloatCount(mla) - mla.kv_lora_rank;
+    w.kv_norm = norm_.data();
     return w;
   }
 
-  int64_t bytes() const { return q_.bytes() + kv_.bytes() + out_.bytes() + floats_.size(); }
+  int64_t bytes() const {
+    return q_.bytes() + kv_.bytes() + key_.bytes() + value_.bytes() + out_.bytes();
+  }
 
  private:
-  RandomMatrix q_, kv_, out_;
-  AlignedBuffer floats_;
+  RandomMatrix q_, kv_, key_, value_, out_;
+  std::vector<float> norm_;
 };
 
 // A session that holds `positions` less the one to come, and what a step computes with.
@@ -91,7 +85,7 @@ class MlaRig {
       : config_(MlaModel()),
         pool_(*ThreadPool::Create(threads)),
         state_(*SessionState::Create(config_, positions)),
-        thread_bytes_(std::max(MlaScratch::ThreadBytes(config_), 4 * RowsScratch(Widest()))),
+        thread_bytes_(std::max(MlaScratch::ThreadBytes(config_, 1), 4 * RowsScratch(Widest()))),
         threads_memory_(*AlignedBuffer::AllocateHuge(threads * thread_bytes_)),
         split_(*AlignedBuffer::AllocateHuge(SplitBytes(Widest()))),
         x_(RandomFloats(config_.hidden)),
@@ -99,14 +93,14 @@ class MlaRig {
         compute_(*kernels, *pool_, threads_memory_.data(), thread_bytes_,
                  kernels->split_rows != nullptr ? split_.data() : nullptr) {
     Arena measure;
-    MlaScratch::Plan(measure, config_, 1);
+    MlaScratch::Plan(measure, config_, 1, 1);
     scratch_memory_ = *AlignedBuffer::AllocateHuge(measure.peak_bytes());
     Arena arena(scratch_memory_.data());
-    scratch_ = MlaScratch::Plan(arena, config_, 1);
+    scratch_ = MlaScratch::Plan(arena, config_, 1, 1);
     const int64_t latents = positions * config_.mla.cache_width();
-    const AlignedBuffer floats = RandomFloats(std::max(latents, MlaLayer::FloatCount(config_.mla)));
+    const AlignedBuffer floats = RandomFloats(latents);
     for (int64_t layer = 0; layer < kLayers; ++layer) {
-      layers_.emplace_back(config_, floats.floats());
+      layers_.emplace_back(config_);
       std::copy_n(floats.floats(), latents, state_->latent(layer));
     }
     state_->Commit(positions - 1);
@@ -116,8 +110,8 @@ class MlaRig {
   void Run(int64_t layer) {
     const SessionSlice slices[] = {{.state = state_.get(), .begin = 0, .count = 1}};
     const Rows x(x_.floats(), config_.hidden, 1, true);
-    RunMla(compute_, config_, layers_[static_cast<size_t>(layer)].weights(config_.mla), scratch_,
-           layer, slices, x, out_.floats());
+    RunMla(compute_, config_, layers_[static_cast<size_t>(layer)].weights(), scratch_, layer,
+           slices, x, out_.floats());
   }
 
   // What a layer has to read, once.

@@ -51,6 +51,12 @@ struct Inputs {
     return CompareTrunkRows(kernels, w, 3, kRows, x.data(), kColumns, 1, out.data(), kRows,
                             scratch.data());
   }
+  std::string TrunkTransposed(const Kernels& kernels) {
+    const TrunkMatrix w = Trunk(TrunkFormat::kQ8G);
+    std::vector<float> out(kColumns), scratch(RowsScratch(kColumns));
+    return CompareTrunkTransposed(kernels, w, 3, kRows, x.data(), kColumns, 1, out.data(), kColumns,
+                                  scratch.data());
+  }
   std::string ExpertRows(const Kernels& kernels) {
     const ExpertMatrix w = {codec,          kRows,         kColumns,
                             indices.data(), scales.data(), {book.data(), book.data(), book.data()}};
@@ -125,6 +131,12 @@ Kernels Broken() {
     right.trunk_rows(w, begin, end, x, x_stride, batch, y, y_stride, scratch);
     y[69] *= 1.001f;
   };
+  broken.trunk_transposed = [](const TrunkMatrix& w, int64_t begin, int64_t end, const float* x,
+                               int64_t x_stride, int64_t batch, float* y, int64_t y_stride,
+                               float* scratch) {
+    right.trunk_transposed(w, begin, end, x, x_stride, batch, y, y_stride, scratch);
+    y[w.columns - 1] *= 1.001f;
+  };
   broken.expert_rows = [](const ExpertMatrix& w, int64_t begin, int64_t end, const float* x,
                           int64_t x_stride, int64_t batch, float* y, int64_t y_stride,
                           float* scratch) {
@@ -188,6 +200,7 @@ WASTE_KERNEL_CASE(nothing_is_said_about_right_kernels) {
   BOOST_TEST(inputs.MultiplyAdd(kernels) == "");
   for (const auto function : kFunctions) BOOST_TEST(inputs.Function(kernels, function) == "");
   BOOST_TEST(inputs.TrunkRows(kernels) == "");
+  BOOST_TEST(inputs.TrunkTransposed(kernels) == "");
   BOOST_TEST(inputs.ExpertRows(kernels) == "");
   BOOST_TEST(inputs.DeltaStep(kernels) == "");
   if (kernels.split_input != nullptr) {
@@ -218,6 +231,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_element_is_told) {
   RequireToldElement(inputs.Function(broken, &Kernels::exp), "exp 135:");
   RequireToldElement(inputs.Function(broken, &Kernels::tanh), "tanh 7:");
   RequireToldElement(inputs.TrunkRows(broken), "trunk row 69:");
+  RequireToldElement(inputs.TrunkTransposed(broken), "transposed column 135:");
   RequireToldElement(inputs.ExpertRows(broken), "expert row 69:");
   RequireToldElement(inputs.DeltaStep(broken), "state 5:");
 }

@@ -55,6 +55,7 @@ WASTE_KERNEL_CASE(every_function_of_a_table_is_there) {
   BOOST_TEST(kernels.dot != nullptr);
   BOOST_TEST(kernels.axpy != nullptr);
   BOOST_TEST(kernels.trunk_rows != nullptr);
+  BOOST_TEST(kernels.trunk_transposed != nullptr);
   BOOST_TEST(kernels.expert_rows != nullptr);
   BOOST_TEST(kernels.delta_step != nullptr);
   BOOST_TEST(kernels.multiply_add != nullptr);

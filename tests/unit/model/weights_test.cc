@@ -91,11 +91,13 @@ BOOST_AUTO_TEST_CASE(derived_values_are_what_the_formulas_say) {
 
   const MlaConfig& mla = o.config.mla;
   const auto kv_b = Decoded(*o.container, p + "0.self_attn.kv_b_proj.weight");
+  const auto keys = Decoded(w->layers[0].mla.key);
+  const auto values = Decoded(w->layers[0].mla.value);
   for (int64_t h = 0; h < mla.heads; ++h) {
     const float* row = kv_b.data() + h * (mla.nope_dim + mla.v_dim) * mla.kv_lora_rank;
     const int64_t key = mla.nope_dim * mla.kv_lora_rank, value = mla.v_dim * mla.kv_lora_rank;
-    BOOST_TEST(std::equal(row, row + key, w->layers[0].mla.key + h * key));
-    BOOST_TEST(std::equal(row + key, row + key + value, w->layers[0].mla.value + h * value));
+    BOOST_TEST(std::equal(row, row + key, keys.data() + h * key));
+    BOOST_TEST(std::equal(row + key, row + key + value, values.data() + h * value));
   }
 }
 
