@@ -39,12 +39,6 @@ bool IsAllZero(std::span<const uint8_t> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
 }
 
-// [entries, 8] to [8, entries].
-void Turn(const float* book, int64_t entries, float* turned) {
-  for (int64_t e = 0; e < entries; ++e)
-    for (int64_t i = 0; i < kVectorSize; ++i) turned[i * entries + e] = book[e * kVectorSize + i];
-}
-
 }  // namespace
 
 int64_t Codebooks::FindGap(int64_t first, int64_t book_count) const {
@@ -80,9 +74,9 @@ Result<Codebooks> ParseCodebooks(std::span<const uint8_t> bytes, int64_t entries
       books.values.push_back(value);
     }
   }
-  books.turned.resize(books.values.size());
+  books.forms.reserve(static_cast<size_t>(count));
   for (int64_t number = 0; number < count; ++number)
-    Turn(books.book(number), entries, &books.turned[number * entries * kVectorSize]);
+    books.forms.emplace_back(books.book(number), entries);
   return books;
 }
 

@@ -31,15 +31,13 @@ inline constexpr int64_t CodebookRecordBytes(int64_t entries) {
 
 struct Codebooks {
   int64_t entries = 0;
-  std::vector<float> values;  // [books, entries, 8]
-  std::vector<float> turned;  // the same transposed: [books, 8, entries]
-  std::vector<bool> is_gap;   // [books]
+  std::vector<float> values;          // [books, entries, 8]
+  std::vector<OwnedBookForms> forms;  // [books]
+  std::vector<bool> is_gap;           // [books]
 
   int64_t count() const { return static_cast<int64_t>(is_gap.size()); }
   const float* book(int64_t number) const { return values.data() + number * entries * kVectorSize; }
-  const float* turned_book(int64_t number) const {
-    return turned.data() + number * entries * kVectorSize;
-  }
+  BookForms book_forms(int64_t number) const { return forms[static_cast<size_t>(number)].view(); }
   // The first gap among `count` books from `first` on (all of them exist), or -1.
   int64_t FindGap(int64_t first, int64_t count) const;
 };

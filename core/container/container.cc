@@ -139,8 +139,9 @@ int64_t Container::total_bytes() const {
 }
 
 int64_t Container::codebook_bytes() const {
-  return static_cast<int64_t>((codebooks_.values.size() + codebooks_.turned.size()) *
-                              sizeof(float));
+  int64_t bytes = std::ssize(codebooks_.values) * static_cast<int64_t>(sizeof(float));
+  for (const OwnedBookForms& forms : codebooks_.forms) bytes += forms.bytes();
+  return bytes;
 }
 
 bool Container::direct_io() const {
@@ -333,7 +334,7 @@ Result<ExpertRecord> Container::ParseRecord(int32_t layer, int32_t expert,
     for (int64_t stage = 0; stage < stages; ++stage) {
       const int64_t number = header.first_codebook + kind * stages + stage;
       view.books[stage] = codebooks_.book(number);
-      view.turned_books[stage] = codebooks_.turned_book(number);
+      view.forms[stage] = codebooks_.book_forms(number);
     }
     return view;
   };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fills the look-up tables of expert_tables.h with AVX-512, for table_rows_avx512vbmi.cc to read:
-// the products of whole books with vectors of x, then in bytes. While it computes it fetches the
-// indices that come next, which would else wait for memory that idles meanwhile. Runs only where
-// CpuHas(Isa::kAvx512Vbmi). Any thread.
+// the products of whole books with vectors of x, in integers (book_forms.h), then in bytes. While
+// it computes it fetches the indices that come next, which would else wait for memory that idles
+// meanwhile. Runs only where CpuHas(Isa::kAvx512Vbmi). Any thread.
 
 #include "kernels/tables.h"
 
@@ -12,8 +12,9 @@
 #include "kernels/avx512_intrinsics.h"
 #include "kernels/expert_tables.h"
 
-#define WASTE_SIMD \
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx2,fma,f16c")))
+#define WASTE_SIMD                                                                           \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,avx2,fma," \
+                        "f16c")))
 #define WASTE_OP WASTE_SIMD __attribute__((always_inline)) inline
 #define WASTE_UNROLL _Pragma("GCC unroll 16")
 
@@ -42,49 +43,79 @@ class Fetcher {
 };
 
 struct Span {
-  float low, high;
+  int32_t low, high;
 };
 
-// T[e] = x . C[:, e] for all entries of one book and `kVectors` vectors of x, which share the loads
-// of the book. Those of vector v go to products + v * product_stride.
+// A vector of x in integers: value = step * integer. The step of what is not finite is a NaN, that
+// of numbers too small to be inverted is 0.
+struct InputVector {
+  int32_t pairs[kVectorSize / 2];  // components 2 i and 2 i + 1 in 16 bits each
+  float step;
+};
+
+WASTE_SIMD InputVector RoundInput(const float* x) {
+  const __m256 values = _mm256_loadu_ps(x);
+  const __m256 sizes = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), values);
+  float most = 0.0f, poison = 0.0f;  // not finite minus itself is a NaN
+  alignas(32) float each[kVectorSize];
+  _mm256_store_ps(each, sizes);
+  WASTE_UNROLL
+  for (int64_t i = 0; i < kVectorSize; ++i) {
+    most = each[i] > most ? each[i] : most;
+    poison += each[i] - each[i];
+  }
+  constexpr float kLeast = 1e-34f;
+  const float step = most < kLeast ? 0.0f : most / static_cast<float>(kMostBookInteger);
+  const float inverse = most < kLeast ? 0.0f : static_cast<float>(kMostBookInteger) / most;
+  const __m256i integers = _mm256_cvtps_epi32(_mm256_mul_ps(values, _mm256_set1_ps(inverse)));
+  InputVector out;
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out.pairs), _mm256_cvtsepi32_epi16(integers));
+  out.step = step + poison;
+  return out;
+}
+
+// Integers of x . C[:, e] for all entries of one book and `kVectors` vectors of x, which share the
+// loads of the book. Those of vector v go to products + v * product_stride.
 template <int kVectors>
-WASTE_SIMD void MultiplyBook(const float* x, const float* turned, int64_t entries, float* products,
-                             int64_t product_stride, Span* spans, int64_t span_stride) {
+WASTE_SIMD void MultiplyBook(const InputVector* x, const int16_t* book, int64_t entries,
+                             int32_t* products, int64_t product_stride, Span* spans,
+                             int64_t span_stride) {
+  constexpr int64_t kPairs = kVectorSize / 2;
   constexpr int64_t kAtOnce = 4;  // chains of multiply-adds of a vector
-  __m512 factor[kVectors][kVectorSize], low[kVectors], high[kVectors];
+  __m512i factor[kVectors][kPairs], low[kVectors], high[kVectors];
   WASTE_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     WASTE_UNROLL
-    for (int64_t i = 0; i < kVectorSize; ++i) factor[v][i] = _mm512_set1_ps(x[v * kVectorSize + i]);
-    low[v] = _mm512_set1_ps(__builtin_huge_valf());
-    high[v] = _mm512_set1_ps(-__builtin_huge_valf());
+    for (int64_t i = 0; i < kPairs; ++i) factor[v][i] = _mm512_set1_epi32(x[v].pairs[i]);
+    low[v] = _mm512_set1_epi32(INT32_MAX);
+    high[v] = _mm512_set1_epi32(INT32_MIN);
   }
   for (int64_t e = 0; e < entries; e += 16 * kAtOnce) {
-    __m512 sum[kVectors][kAtOnce];
+    __m512i sum[kVectors][kAtOnce];
     WASTE_UNROLL
-    for (int64_t i = 0; i < kVectorSize; ++i) {
+    for (int64_t i = 0; i < kPairs; ++i) {
       WASTE_UNROLL
       for (int64_t j = 0; j < kAtOnce; ++j) {
-        const __m512 book = _mm512_loadu_ps(turned + i * entries + e + 16 * j);
+        const __m512i pairs = _mm512_loadu_si512(book + 2 * (i * entries + e + 16 * j));
         WASTE_UNROLL
         for (int v = 0; v < kVectors; ++v)
-          sum[v][j] = i == 0 ? _mm512_mul_ps(factor[v][i], book)
-                             : _mm512_fmadd_ps(factor[v][i], book, sum[v][j]);
+          sum[v][j] = i == 0 ? _mm512_madd_epi16(factor[v][i], pairs)
+                             : _mm512_dpwssd_epi32(sum[v][j], factor[v][i], pairs);
       }
     }
     WASTE_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       WASTE_UNROLL
       for (int64_t j = 0; j < kAtOnce; ++j) {
-        _mm512_storeu_ps(products + v * product_stride + e + 16 * j, sum[v][j]);
-        low[v] = _mm512_min_ps(low[v], sum[v][j]);
-        high[v] = _mm512_max_ps(high[v], sum[v][j]);
+        _mm512_storeu_si512(products + v * product_stride + e + 16 * j, sum[v][j]);
+        low[v] = _mm512_min_epi32(low[v], sum[v][j]);
+        high[v] = _mm512_max_epi32(high[v], sum[v][j]);
       }
     }
   }
   WASTE_UNROLL
   for (int v = 0; v < kVectors; ++v)
-    spans[v * span_stride] = {_mm512_reduce_min_ps(low[v]), _mm512_reduce_max_ps(high[v])};
+    spans[v * span_stride] = {_mm512_reduce_min_epi32(low[v]), _mm512_reduce_max_epi32(high[v])};
 }
 
 // What `QuantiseBook` needs of a group. A step so small that its inverse is not finite is 0.
@@ -115,12 +146,12 @@ constexpr auto PlacesOfBytes(int first) {
   return places;
 }
 
-// q = round((T - low) / delta) = base * high byte + low byte.
-WASTE_SIMD void QuantiseBook(const float* products, float low, const Steps& steps, int64_t entries,
-                             uint8_t* table) {
+// q = round((T - low) / delta) = base * high byte + low byte, with T = step * integer.
+WASTE_SIMD void QuantiseBook(const int32_t* products, float step, int32_t low, const Steps& steps,
+                             int64_t entries, uint8_t* table) {
   alignas(64) static constexpr auto kLows = PlacesOfBytes(0), kHighs = PlacesOfBytes(1);
-  const __m512 scale = _mm512_set1_ps(steps.inverse_delta);
-  const __m512 shift = _mm512_set1_ps(-low * steps.inverse_delta);
+  const __m512 scale = _mm512_set1_ps(step * steps.inverse_delta);
+  const __m512i lowest = _mm512_set1_epi32(low);
   const __m512i inverse = _mm512_set1_epi16(static_cast<int16_t>(steps.inverse_base));
   const __m512i rest = _mm512_set1_epi16(static_cast<int16_t>(256 - steps.base));
   const __m128i down = _mm_cvtsi32_si128(steps.shift);
@@ -129,12 +160,14 @@ WASTE_SIMD void QuantiseBook(const float* products, float low, const Steps& step
     __m512i words[2];  // low byte, then high byte
     WASTE_UNROLL
     for (int i = 0; i < 2; ++i) {
-      const float* const from = products + e + 32 * i;
-      const __m512i first =
-          _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_loadu_ps(from), scale, shift));
-      const __m512i second =
-          _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_loadu_ps(from + 16), scale, shift));
-      const __m512i q = _mm512_packs_epi32(first, second);
+      __m512i halves[2];
+      WASTE_UNROLL
+      for (int j = 0; j < 2; ++j) {
+        const __m512i above =  // may need the sign's bit
+            _mm512_sub_epi32(_mm512_loadu_si512(products + e + 32 * i + 16 * j), lowest);
+        halves[j] = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepu32_ps(above), scale));
+      }
+      const __m512i q = _mm512_packs_epi32(halves[0], halves[1]);
       const __m512i high = _mm512_srl_epi16(_mm512_mulhi_epu16(q, inverse), down);
       words[i] = _mm512_add_epi16(q, _mm512_mullo_epi16(high, rest));
     }
@@ -144,36 +177,42 @@ WASTE_SIMD void QuantiseBook(const float* products, float low, const Steps& step
 }
 
 WASTE_SIMD void BuildTable(const ExpertMatrix& w, const float* x, int64_t group,
-                           const IndexChunks& next, uint8_t* table, float* products) {
+                           const IndexChunks& next, uint8_t* table, float* scratch) {
   Span spans[kMostTableBooks];
+  InputVector inputs[kMostTableVectors];
+  int32_t* const products = reinterpret_cast<int32_t*>(scratch);
   const int64_t stages = w.codec.stages, entries = w.codec.entries;
   const int64_t first = group * TableVectors(w.codec), count = GroupVectors(w, group);
   const int64_t lines = next.count * next.bytes / 64;
   Fetcher fetcher(next);
+  for (int64_t v = 0; v < count; ++v) inputs[v] = RoundInput(x + (first + v) * kVectorSize);
   for (int64_t s = 0; s < stages; ++s) {  // a book stays in the nearest cache
-    const float* const book = w.turned_books[static_cast<size_t>(s)];
+    const int16_t* const book = w.forms[static_cast<size_t>(s)].integers;
     for (int64_t v = 0; v < count; v += 2) {
       fetcher.Fetch(2 * lines / (count * stages) + 1);
-      const float* const of_v = x + (first + v) * kVectorSize;
-      float* const to = products + (v * stages + s) * entries;
+      int32_t* const to = products + (v * stages + s) * entries;
+      Span* const span = spans + v * stages + s;
       if (v + 1 < count)
-        MultiplyBook<2>(of_v, book, entries, to, stages * entries, spans + v * stages + s, stages);
+        MultiplyBook<2>(inputs + v, book, entries, to, stages * entries, span, stages);
       else
-        MultiplyBook<1>(of_v, book, entries, to, 0, spans + v * stages + s, 0);
+        MultiplyBook<1>(inputs + v, book, entries, to, 0, span, 0);
     }
   }
-  float widest[kMaxStages] = {}, offset = 0.0f;
-  for (int64_t book = 0; book < count * stages; ++book) {
-    offset += spans[book].low;
-    const float width = spans[book].high - spans[book].low;
-    float& most = widest[book % stages];
-    if (width > most || width != width) most = width;  // a NaN stays
-  }
+  float widest[kMaxStages] = {}, offset = 0.0f, book_steps[kMostTableBooks];
+  for (int64_t v = 0, book = 0; v < count; ++v)
+    for (int64_t s = 0; s < stages; ++s, ++book) {
+      const float step = inputs[v].step * w.forms[static_cast<size_t>(s)].step;
+      const Span& span = spans[book];
+      book_steps[book] = step;
+      offset += step * static_cast<float>(span.low);
+      const float width = step * static_cast<float>(int64_t{span.high} - span.low);
+      if (width > widest[s] || width != width) widest[s] = width;  // a NaN stays
+    }
   const TableHeader header = MakeTableHeader(w.codec, widest, offset);
   __builtin_memcpy(table, &header, sizeof header);
   const Steps steps = MakeSteps(header.delta, stages);
   for (int64_t book = 0; book < count * stages; ++book)
-    QuantiseBook(products + book * entries, spans[book].low, steps, entries,
+    QuantiseBook(products + book * entries, book_steps[book], spans[book].low, steps, entries,
                  table + kTableHeaderBytes + book * 2 * entries);
 }
 

@@ -93,7 +93,7 @@ void BuildTableNeon(const ExpertMatrix& w, const float* x, int64_t group,
   for (int64_t book = 0; book < count * stages; ++book) {
     const int64_t v = book / stages, s = book % stages;
     spans[book] =
-        MultiplyBook(x + (first + v) * kVectorSize, w.turned_books[static_cast<size_t>(s)], entries,
+        MultiplyBook(x + (first + v) * kVectorSize, w.forms[static_cast<size_t>(s)].turned, entries,
                      products + book * entries);
     offset += spans[book].low;
     const float width = spans[book].high - spans[book].low;

@@ -35,6 +35,7 @@ inline constexpr int64_t TableVectors(const ExpertCodec& codec) {
 
 // Most pairs of a vector and a stage in a group; and what filling one needs beside, in floats.
 inline constexpr int64_t kMostTableBooks = 64;
+inline constexpr int64_t kMostTableVectors = 16;
 inline constexpr int64_t kTableScratch = 48 * 256;
 
 // Stages whose bytes are summed as bytes; six are summed in two halves.

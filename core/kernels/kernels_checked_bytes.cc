@@ -100,6 +100,7 @@ struct GroupProducts {
   float widest[kMaxStages] = {};            // by stage
   double offset = 0, offset_magnitude = 0;  // of all low(v, s)
   double most = 0;                          // the largest magnitude of a product's terms
+  double most_rounding = 0;                 // what integers for x and books may add to a product
 
   GroupProducts(const ExpertMatrix& w, const float* x, int64_t g)
       : stages(w.codec.stages), entries(w.codec.entries) {
@@ -108,8 +109,9 @@ struct GroupProducts {
     for (int64_t v = 0; v < vectors; ++v) {
       for (int64_t s = 0; s < stages; ++s) {
         const float* const book = w.books[static_cast<size_t>(s)];
-        for (int64_t e = 0; e < entries; ++e)
-          Add(x + (first + v) * kVectorSize, book + e * kVectorSize);
+        const float* const of_v = x + (first + v) * kVectorSize;
+        const double step = w.forms[static_cast<size_t>(s)].step;
+        for (int64_t e = 0; e < entries; ++e) Add(of_v, book + e * kVectorSize, step);
         const double low = Low(v, s);
         const double high = *std::max_element(Book(v, s), Book(v, s) + entries);
         widest[s] = std::max(widest[s], static_cast<float>(high - low));
@@ -128,12 +130,17 @@ struct GroupProducts {
   double Bound() const { return (kVectorSize + 1) * kRounding * most; }
 
  private:
-  void Add(const float* x, const float* entry) {
-    double sum = 0, magnitude = 0;
+  void Add(const float* x, const float* entry, double step) {
+    double sum = 0, magnitude = 0, size_x = 0, size_entry = 0, largest = 0;
     for (int64_t i = 0; i < kVectorSize; ++i) {
       sum += double{x[i]} * entry[i];
       magnitude += std::fabs(double{x[i]} * entry[i]);
+      size_x += std::fabs(x[i]);
+      size_entry += std::fabs(entry[i]);
+      largest = std::max(largest, std::fabs(double{x[i]}));
     }
+    most_rounding =
+        std::max(most_rounding, 0.51 * (largest / kMostBookInteger * size_entry + step * size_x));
     products.push_back(sum);
     if (magnitude > most || magnitude != magnitude) most = magnitude;  // a NaN stays
   }
@@ -146,8 +153,8 @@ std::string CompareTableBytes(const ExpertCodec& codec, const GroupProducts& rig
   const int64_t base = TableBase(codec.stages), together = TableSumStages(codec.stages);
   const uint8_t* table = group + kTableHeaderBytes;
   // CompareValue allows this twice: half a step, and what f32 does to products and to quotients of
-  // up to 2^16 steps.
-  const double bound = delta > 0 ? 0.26 + 4 * right.Bound() / delta : 0;
+  // up to 2^16 steps. An entry and the lowest one are both off by what integers add.
+  const double bound = delta > 0 ? 0.26 + (4 * right.Bound() + right.most_rounding) / delta : 0;
   for (int64_t v = 0; v < right.vectors; ++v) {
     int64_t most_low = 0, most_high = 0;
     for (int64_t s = 0; s < right.stages; ++s, table += 2 * right.entries) {
@@ -184,13 +191,16 @@ std::string CompareTableGroup(const ExpertMatrix& w, const float* x, int64_t g,
       MakeTableHeader(w.codec, right.widest, static_cast<float>(right.offset));
   const double steps =
       static_cast<double>((255 - TableSumStages(w.codec.stages)) * TableBase(w.codec.stages));
-  const double delta_bound = 1e-37 + 8 * kRounding * right_header.delta +
-                             2 * static_cast<double>(right.stages) * right.Bound() / steps;
+  const double delta_bound =
+      1e-37 + 8 * kRounding * right_header.delta +
+      2 * static_cast<double>(right.stages) * (right.Bound() + right.most_rounding) / steps;
   std::string wrong =
       CompareValue("step of group", g, header.delta, right_header.delta, delta_bound, magnitude);
   if (wrong.empty())
-    wrong = CompareValue("offset of group", g, header.offset, right_header.offset,
-                         books * (right.Bound() + kRounding * right.offset_magnitude), magnitude);
+    wrong = CompareValue(
+        "offset of group", g, header.offset, right_header.offset,
+        books * (right.Bound() + right.most_rounding + kRounding * right.offset_magnitude),
+        magnitude);
   if (wrong.empty()) wrong = CompareTableBytes(w.codec, right, group);
   return wrong;
 }

@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <span>
 
+#include "quant/book_forms.h"
+
 namespace waste {
 
 inline constexpr int64_t kVectorSize = 8;   // weights of one index tuple
@@ -36,8 +38,8 @@ struct ExpertCodec {
 int64_t ExpertIndexBytes(const ExpertCodec& codec, int64_t rows, int64_t columns);
 
 // One expert matrix as it lies in a record. `books[s]` is stage s's codebook as f32,
-// [entries, 8]; a packed index beyond `entries` cannot occur (6 bits, 64 entries). `turned_books`
-// are the same transposed, [8, entries], for kernels that multiply whole books.
+// [entries, 8]; a packed index beyond `entries` cannot occur (6 bits, 64 entries). `forms` are the
+// same for kernels that multiply whole books.
 struct ExpertMatrix {
   ExpertCodec codec;
   int64_t rows = 0;
@@ -45,7 +47,7 @@ struct ExpertMatrix {
   const uint8_t* indices = nullptr;
   const uint8_t* scales = nullptr;  // f16 [rows], not aligned
   std::array<const float*, kMaxStages> books = {};
-  std::array<const float*, kMaxStages> turned_books = {};
+  std::array<BookForms, kMaxStages> forms = {};
 };
 
 // The stage indices of vector v (columns v*8..v*8+7) of row r.

@@ -22,12 +22,9 @@ struct ExpertData {
         index_bytes(ExpertIndexBytes(codec, rows, columns)),
         indices(RandomBytes(index_bytes * matrix_count)),
         scales(Scales(rows)),
-        books(RandomFloats(codec.stages * codec.entries * kVectorSize)),
-        turned(*AlignedBuffer::AllocateHuge(books.size())) {
-    for (int64_t i = 0; i < codec.stages * codec.entries * kVectorSize; ++i) {
-      const int64_t s = i / (codec.entries * kVectorSize), e = i / kVectorSize % codec.entries;
-      turned.floats()[(s * kVectorSize + i % kVectorSize) * codec.entries + e] = books.floats()[i];
-    }
+        books(RandomFloats(codec.stages * codec.entries * kVectorSize)) {
+    for (int32_t s = 0; s < codec.stages; ++s)
+      forms.emplace_back(books.floats() + s * codec.entries * kVectorSize, codec.entries);
   }
 
   ExpertMatrix Matrix(int64_t turn) const {
@@ -36,14 +33,15 @@ struct ExpertData {
     for (int32_t s = 0; s < codec.stages; ++s) {
       const int64_t at = s * codec.entries * kVectorSize;
       w.books[static_cast<size_t>(s)] = books.floats() + at;
-      w.turned_books[static_cast<size_t>(s)] = turned.floats() + at;
+      w.forms[static_cast<size_t>(s)] = forms[static_cast<size_t>(s)].view();
     }
     return w;
   }
 
   ExpertCodec codec;
   int64_t rows, columns, index_bytes;
-  AlignedBuffer indices, scales, books, turned;
+  AlignedBuffer indices, scales, books;
+  std::vector<OwnedBookForms> forms;
 };
 
 // Weights whose products are summed, whatever of them is read.

@@ -42,6 +42,8 @@ class LookUpRig {
         x_(RandomFloats(kHidden)),
         out_(RandomFloats(kChosen * kHidden)),
         compute_(*kernels, *pool_, threads_memory_.data(), thread_bytes_, nullptr) {
+    for (int64_t book = 0; book < 3 * kCodec.stages; ++book)
+      forms_.emplace_back(books_.floats() + book * kCodec.entries * kVectorSize, kCodec.entries);
     Arena measure;
     TableScratch::Plan(measure, config_, kCodec);
     scratch_memory_ = *AlignedBuffer::AllocateHuge(measure.peak_bytes());
@@ -67,14 +69,16 @@ class LookUpRig {
  private:
   static constexpr int64_t kMatrixBytes = kInner * kHidden / kVectorSize * kCodec.stages;
 
-  // Books of one kind are those of all experts; turned or not makes no difference to the time.
+  // Books of one kind are those of all experts.
   ExpertMatrix Matrix(int64_t expert, int64_t kind, int64_t rows, int64_t columns) const {
     ExpertMatrix w{
         kCodec,         rows, columns, indices_.data() + (3 * expert + kind) * kMatrixBytes,
         scales_.data(), {},   {}};
-    for (int64_t s = 0; s < kCodec.stages; ++s)
-      w.books[static_cast<size_t>(s)] = w.turned_books[static_cast<size_t>(s)] =
-          books_.floats() + (kind * kCodec.stages + s) * kCodec.entries * kVectorSize;
+    for (int64_t s = 0; s < kCodec.stages; ++s) {
+      const int64_t book = kind * kCodec.stages + s;
+      w.books[static_cast<size_t>(s)] = books_.floats() + book * kCodec.entries * kVectorSize;
+      w.forms[static_cast<size_t>(s)] = forms_[static_cast<size_t>(book)].view();
+    }
     return w;
   }
 
@@ -82,6 +86,7 @@ class LookUpRig {
   std::unique_ptr<ThreadPool> pool_;
   const int64_t thread_bytes_;
   AlignedBuffer threads_memory_, indices_, scales_, books_, x_, out_, scratch_memory_;
+  std::vector<OwnedBookForms> forms_;
   Compute compute_;
   std::unique_ptr<TableCompute> tables_;
   std::vector<ExpertRecord> records_;

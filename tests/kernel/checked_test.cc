@@ -172,7 +172,7 @@ Kernels BrokenBytes(const Kernels& whole) {
                           const IndexChunks& next, uint8_t* table, float* scratch) {
     right.build_table(w, x, group, next, table, scratch);
     uint8_t& low = table[kTableHeaderBytes + 9];
-    low = static_cast<uint8_t>(low < 8 ? low + 2 : low - 2);
+    low = static_cast<uint8_t>(low < 8 ? low + 4 : low - 4);
   };
   broken.table_rows = [](const ExpertMatrix& w, int64_t begin, int64_t end, int64_t group,
                          const uint8_t* table, const IndexChunks& next, bool is_first,

@@ -113,6 +113,26 @@ WASTE_TABLE_CASE(an_outlier_among_the_inputs_does_not_spoil_the_rest) {
   }
 }
 
+// Whatever integers stand for inputs and books: sums of their products have the range they can
+// have.
+WASTE_TABLE_CASE(the_largest_products_of_both_signs_fit) {
+  for (const ExpertCodec& codec : kExpertCodecs) {
+    RandomExpert expert(codec, 256, 264);
+    for (int32_t s = 0; s < codec.stages; ++s) {
+      std::vector<float>& book = expert.books[static_cast<size_t>(s)];
+      std::fill_n(book.begin(), kVectorSize, 1.0f);
+      std::fill_n(book.begin() + kVectorSize, kVectorSize, -1.0f);
+      expert.forms[static_cast<size_t>(s)] = OwnedBookForms(book.data(), codec.entries);
+      expert.w.forms[s] = expert.forms[static_cast<size_t>(s)].view();
+    }
+    for (const float value : {1.0f, -1.0f}) {
+      const std::vector<float> x(264, value);
+      const double error = Error(expert.w, x.data(), Apply(kernels, expert.w, x.data(), 256));
+      BOOST_TEST(error <= 1e-3, codec.stages << " stages, " << codec.entries << ": " << error);
+    }
+  }
+}
+
 WASTE_TABLE_CASE(a_row_does_not_depend_on_how_rows_are_split) {
   for (const ExpertCodec& codec : kExpertCodecs) {
     const RandomExpert expert(codec, 64 * 70 + 5, 72);
@@ -151,11 +171,14 @@ WASTE_TABLE_CASE(only_the_rows_asked_for_are_written_and_nothing_beyond_is_read)
       Guarded<float> x(inputs), y(std::vector<float>(3, -77.0f));
       Guarded<float> sums(std::vector<float>(kIndexBlock, 0.0f));
       Guarded<float> scratch(std::vector<float>(kTableScratch, 0.0f));
-      Guarded<float> turned(expert.turned[0]);
+      const BookForms& forms = expert.w.forms[0];
+      const size_t values = expert.books[0].size();
+      Guarded<float> turned(std::vector<float>(forms.turned, forms.turned + values));
+      Guarded<int16_t> integers(std::vector<int16_t>(forms.integers, forms.integers + values));
       ExpertMatrix w = expert.w;
       w.indices = indices.data();
       w.scales = scales.data();
-      w.turned_books[0] = turned.data();
+      w.forms[0] = {turned.data(), integers.data(), forms.step};
       for (const auto& [begin, end] : {std::pair(64, 67), std::pair(128, 131)}) {
         float offset = 0.0f;
         for (int64_t g = 0; g < TableGroups(codec, columns); ++g) {

@@ -35,14 +35,11 @@ struct RandomExpert {
     for (int32_t s = 0; s < codec.stages; ++s, size *= fading) {
       books.push_back(RandomFloats(50 + static_cast<uint32_t>(s), codec.entries * kVectorSize));
       for (float& value : books.back()) value *= size;
-      turned.emplace_back(books.back().size());
-      for (int64_t e = 0; e < codec.entries; ++e)
-        for (int64_t i = 0; i < kVectorSize; ++i)
-          turned.back()[i * codec.entries + e] = books.back()[e * kVectorSize + i];
+      forms.emplace_back(books.back().data(), codec.entries);
     }
     for (int32_t s = 0; s < codec.stages; ++s) {
       w.books[s] = books[s].data();
-      w.turned_books[s] = turned[s].data();
+      w.forms[s] = forms[s].view();
     }
     w.indices = indices.data();
     w.scales = scales.data();
@@ -53,8 +50,8 @@ struct RandomExpert {
   ExpertMatrix w;  // points into the rest
   std::vector<uint8_t> indices;
   std::vector<uint8_t> scales;
-  std::vector<std::vector<float>> books;   // [entries, 8] each
-  std::vector<std::vector<float>> turned;  // [8, entries] each
+  std::vector<std::vector<float>> books;  // [entries, 8] each
+  std::vector<OwnedBookForms> forms;
 };
 
 }  // namespace waste
