@@ -86,7 +86,7 @@ struct SessionStep {
   Timeline* timeline = nullptr;
   std::span<const int32_t> tokens;  // at least one, below vocab, and they fit the timeline
   std::span<float> logits;          // of the last logits.size() / vocab of them
-  bool is_prompt = false;           // else the one token is of an answer
+  bool is_prompt = false;           // else a token of an answer, or at most kMaxWritten of a text
   // Whether the session has given the step up. Called by whichever thread runs the step, while the
   // one that asked for it waits. Null: never.
   const std::function<bool()>* stop = nullptr;
@@ -122,8 +122,9 @@ struct BackendInfo {
 
 class Backend {
  public:
-  // Tokens of answers that one Step may have.
-  static constexpr int64_t kMaxWritten = 16;
+  // Rows that are no prompt's which one Step may have. So few tokens read at once are computed as
+  // tokens of an answer are: as fast for each, which a prompt is only when it is long.
+  static constexpr int64_t kMaxWritten = 32;
 
   virtual ~Backend() = default;
 

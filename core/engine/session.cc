@@ -173,7 +173,7 @@ Status Session::Run(std::span<float> logits, Phase phase, const std::function<bo
   if (timeline_->position() > total - logit_rows) timeline_->RewindTo(total - logit_rows);
 
   // What is computed how is decided once, so that it does not depend on where steps are cut.
-  const bool is_prompt = total - timeline_->position() > 1;
+  const bool is_prompt = total - timeline_->position() > Backend::kMaxWritten;
   while (timeline_->position() < total) {
     const int64_t begin = timeline_->position(), most = model_->StepRows(*timeline_);
     const int64_t end = std::min(total, (begin / most + 1) * most);

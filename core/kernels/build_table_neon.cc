@@ -10,9 +10,9 @@
 #include <arm_neon.h>
 
 #include "kernels/expert_tables.h"
+#include "kernels/unroll.h"
 
 #define WASTE_OP __attribute__((always_inline)) inline
-#define WASTE_UNROLL _Pragma("GCC unroll 8")
 
 namespace waste {
 namespace {

@@ -13,10 +13,10 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "kernels/unroll.h"
 
 #define WASTE_SIMD __attribute__((target("avx2,fma,f16c")))
 #define WASTE_OP WASTE_SIMD __attribute__((always_inline)) inline
-#define WASTE_UNROLL _Pragma("GCC unroll 16")
 
 namespace waste {
 namespace {
@@ -78,6 +78,7 @@ WASTE_OP float Sum(Vec v) {
 
 WASTE_OP Eight ZeroEight() { return Zero(); }
 WASTE_OP Eight LoadEight(const float* from) { return Load(from); }
+WASTE_OP void StoreEight(float* to, Eight value) { Store(to, value); }
 WASTE_OP Eight AddEight(Eight a, Eight b) { return Add(a, b); }
 WASTE_OP Vec Join(const Eight (&eights)[1]) { return eights[0]; }
 

@@ -12,10 +12,10 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "kernels/avx512_intrinsics.h"
+#include "kernels/unroll.h"
 
 #define WASTE_SIMD __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #define WASTE_OP WASTE_SIMD __attribute__((always_inline)) inline
-#define WASTE_UNROLL _Pragma("GCC unroll 16")
 
 namespace waste {
 namespace {
@@ -67,6 +67,7 @@ WASTE_OP float Sum(Vec v) {
 
 WASTE_OP Eight ZeroEight() { return _mm256_setzero_ps(); }
 WASTE_OP Eight LoadEight(const float* from) { return _mm256_loadu_ps(from); }
+WASTE_OP void StoreEight(float* to, Eight value) { _mm256_storeu_ps(to, value); }
 WASTE_OP Eight AddEight(Eight a, Eight b) { return _mm256_add_ps(a, b); }
 WASTE_OP Vec Join(const Eight (&eights)[2]) {
   return _mm512_insertf32x8(_mm512_castps256_ps512(eights[0]), eights[1], 1);

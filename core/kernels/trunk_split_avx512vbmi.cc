@@ -13,11 +13,11 @@
 #include "base/check.h"
 #include "kernels/avx512_intrinsics.h"
 #include "kernels/split_input.h"
+#include "kernels/unroll.h"
 
 #define WASTE_SIMD \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")))
 #define WASTE_OP WASTE_SIMD __attribute__((always_inline)) inline
-#define WASTE_UNROLL _Pragma("GCC unroll 8")
 
 namespace waste {
 namespace {

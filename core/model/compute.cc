@@ -50,10 +50,17 @@ int64_t Compute::RowGrain(int64_t work, int64_t inputs) {
   return RoundUp(std::max<int64_t>(1, kPieceWork / std::max<int64_t>(work, 1)), least);
 }
 
-const uint8_t* Compute::Split(Rows x, int64_t columns) { return SplitInto(x, columns, split_); }
+bool Compute::TakesIntegers(const TrunkMatrix& w) {
+  return w.format == TrunkFormat::kQ4G || w.format == TrunkFormat::kQ8G;
+}
+
+const uint8_t* Compute::Split(Rows x, int64_t columns) {
+  WASTE_CHECK(x.count <= most_rows());
+  return SplitInto(x, columns, split_);
+}
 
 const uint8_t* Compute::SplitInto(Rows x, int64_t columns, uint8_t* memory) const {
-  if (split_ == nullptr || !x.is_written) return nullptr;
+  if (split_ == nullptr) return nullptr;
   for (int64_t r = 0; r < x.count; ++r)
     kernels.split_input(x.row(r), columns, memory + r * SplitBytes(columns));
   return memory;
@@ -61,21 +68,28 @@ const uint8_t* Compute::SplitInto(Rows x, int64_t columns, uint8_t* memory) cons
 
 void Compute::Multiply(const TrunkMatrix& w, int64_t begin, int64_t end, Rows x,
                        const uint8_t* split, float* y, int64_t y_stride, float* scratch) const {
-  if (split != nullptr && (w.format == TrunkFormat::kQ4G || w.format == TrunkFormat::kQ8G))
+  if (split != nullptr && TakesIntegers(w))
     return kernels.split_rows(w, begin, end, split, x.count, y, y_stride);
   kernels.trunk_rows(w, begin, end, x.data, x.stride, x.count, y, y_stride, scratch);
 }
 
 void Compute::Project(std::span<const Projection> projections, Rows x) {
+  for (int64_t row = 0; row < x.count; row += most_rows())
+    ProjectSome(projections, x.Part(row, std::min(x.count - row, most_rows())), row);
+}
+
+void Compute::ProjectSome(std::span<const Projection> projections, Rows x, int64_t y_row) {
   if (projections.empty()) return;
   const int64_t columns = projections.front().w->columns;
   int64_t rows = 0;
+  bool takes_integers = false;
   for (const Projection& projection : projections) {
     WASTE_CHECK(projection.w->columns == columns);
     rows += projection.w->rows;
+    takes_integers = takes_integers || TakesIntegers(*projection.w);
   }
   const int64_t grain = RowGrain(columns * x.count, x.count);
-  const uint8_t* const split = Split(x, columns);
+  const uint8_t* const split = takes_integers ? Split(x, columns) : nullptr;
   Run(rows, grain, [&](int64_t begin, int64_t end) {
     const Scratch scratch(*this);
     int64_t first = 0;  // row of this projection in the sequence of all
@@ -84,7 +98,8 @@ void Compute::Project(std::span<const Projection> projections, Rows x) {
       const int64_t from = std::max(begin - first, int64_t{0});
       const int64_t to = std::min(end - first, w.rows);
       if (from < to)
-        Multiply(w, from, to, x, split, projection.y, projection.y_stride, scratch.floats());
+        Multiply(w, from, to, x, split, projection.y + y_row * projection.y_stride,
+                 projection.y_stride, scratch.floats());
       first += w.rows;
     }
   });

@@ -25,21 +25,14 @@ namespace waste {
 // kernels to be as fast as they get. A multiple of kDeltaChunk.
 inline constexpr int64_t kTileRows = 256;
 
-// Rows of f32 vectors, `stride` floats apart. Those of tokens that are being written may be
-// multiplied by faster arithmetic than those of prompts; one Rows is all of a kind, which has to be
-// named wherever one is made.
+// Rows of f32 vectors, `stride` floats apart.
 struct Rows {
   const float* data;
   int64_t stride;
   int64_t count;
-  bool is_written;
 
-  Rows(const float* first, int64_t row_stride, int64_t row_count, bool written)
-      : data(first), stride(row_stride), count(row_count), is_written(written) {}
   const float* row(int64_t r) const { return data + r * stride; }
-  Rows Part(int64_t begin, int64_t part_count) const {
-    return {row(begin), stride, part_count, is_written};
-  }
+  Rows Part(int64_t begin, int64_t part_count) const { return {row(begin), stride, part_count}; }
 };
 
 // y = W x for the rows of x that it is run with: y is [x.count, w->rows], y_stride floats apart.
@@ -60,6 +53,9 @@ class Compute {
   // Multiply-adds of a piece of work: some microseconds.
   static constexpr int64_t kPieceWork = int64_t{1} << 16;
 
+  // Rows whose inputs are integers at a time: they stay in the second cache.
+  static constexpr int64_t kSplitRows = 64;
+
   // Kernels take so many rows of a matrix at a time; with many inputs, tiles of them.
   static constexpr int64_t kRowStep = 4;
   static constexpr int64_t kManyInputs = 16, kManyRowStep = 16;
@@ -67,9 +63,11 @@ class Compute {
   static int64_t RowGrain(int64_t work, int64_t inputs);
 
   int32_t threads() const { return pool_.threads(); }
+  // Most rows that a body which calls Split may have.
+  int64_t most_rows() const { return split_ == nullptr ? kTileRows : kSplitRows; }
 
-  // `scratch` is [pool.threads()] pieces of `scratch_bytes` each. `split`, if not null, has room
-  // for the integers of every Rows of written tokens that is projected.
+  // `scratch` is [pool.threads()] pieces of `scratch_bytes` each. `split` has room for the integers
+  // of kSplitRows inputs of any projection; null, and all is multiplied in f32.
   Compute(const Kernels& table, ThreadPool& pool, uint8_t* scratch, int64_t scratch_bytes,
           uint8_t* split);
 
@@ -111,8 +109,8 @@ class Compute {
   // All projections of the same input, in one parallel region.
   void Project(std::span<const Projection> projections, Rows x);
 
-  // For bodies that multiply by themselves: x in integers where that is faster and allowed, else
-  // null; until the next call of this or Project.
+  // For bodies that multiply by themselves: x, at most most_rows(), in integers where that is
+  // faster and allowed, else null; until the next call of this or Project.
   const uint8_t* Split(Rows x, int64_t columns);
   // The same in memory of the caller's, which has room for SplitBytes(columns) a row.
   const uint8_t* SplitInto(Rows x, int64_t columns, uint8_t* memory) const;
@@ -121,6 +119,9 @@ class Compute {
                 float* y, int64_t y_stride, float* scratch) const;
 
  private:
+  static bool TakesIntegers(const TrunkMatrix& w);
+  // At most most_rows() rows; `y_row` is where the first one's results are.
+  void ProjectSome(std::span<const Projection> projections, Rows x, int64_t y_row);
   struct alignas(64) Flag {
     std::atomic<bool> taken{false};
   };

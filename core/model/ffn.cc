@@ -22,7 +22,7 @@ int64_t FfnScratch::ThreadBytes(const ModelConfig& config) {
 
 namespace {
 
-// At most kTileRows rows.
+// At most compute.most_rows() rows.
 void RunTile(Compute& compute, const ModelConfig& config, const FfnWeights& w,
              const FfnScratch& scratch, Rows x, float* out) {
   float* inner = scratch.inner;  // [rows, w.inner]: gate, then its activation
@@ -46,15 +46,15 @@ void RunTile(Compute& compute, const ModelConfig& config, const FfnWeights& w,
   });
 
   const Projection down[] = {{&w.down, out, config.hidden}};
-  compute.Project(down, {inner, w.inner, x.count, x.is_written});
+  compute.Project(down, {inner, w.inner, x.count});
 }
 
 }  // namespace
 
 void RunFfn(Compute& compute, const ModelConfig& config, const FfnWeights& w,
             const FfnScratch& scratch, Rows x, float* out) {
-  for (int64_t row = 0; row < x.count; row += kTileRows)
-    RunTile(compute, config, w, scratch, x.Part(row, std::min(x.count - row, kTileRows)),
+  for (int64_t row = 0; row < x.count; row += compute.most_rows())
+    RunTile(compute, config, w, scratch, x.Part(row, std::min(x.count - row, compute.most_rows())),
             out + row * config.hidden);
 }
 

@@ -25,7 +25,7 @@
 namespace waste {
 namespace {
 
-constexpr int64_t kLogitRows = 64;  // whose logits are made together
+constexpr int64_t kLogitRows = Compute::kSplitRows;  // whose logits are made together
 
 int64_t ResidualBlockCount(const ModelConfig& config) {
   return config.attn_res_block > 0 ? CeilDivide(config.layers, config.attn_res_block) : 0;
@@ -49,7 +49,7 @@ int64_t ProjectThreadBytes(const ModelConfig& config) {
 
 struct ForwardPlan {
   ExpertPlan experts;
-  bool split;    // inputs of written tokens in integers
+  bool split;    // inputs of the trunk in integers
   int64_t rows;  // most of a step
   int64_t threads;
 
@@ -73,7 +73,7 @@ struct ForwardScratch {
   MoeScratch moe;
   uint8_t* threads;  // [threads, thread_bytes]
   int64_t thread_bytes;
-  uint8_t* split = nullptr;  // [kMaxWritten, SplitBytes(most columns)]
+  uint8_t* split = nullptr;  // [Compute::kSplitRows, SplitBytes(most columns)]
 
   static ForwardScratch Plan(Arena& arena, const ModelConfig& config, const ForwardPlan& plan) {
     ForwardScratch s;
@@ -86,7 +86,7 @@ struct ForwardScratch {
                                        MoeScratch::ThreadBytes(config, plan.experts, plan.rows)}),
                              Arena::kAlignment);
     s.threads = arena.Bytes(plan.threads * s.thread_bytes);
-    if (plan.split) s.split = arena.Bytes(Forward::kMaxWritten * SplitBytes(MostColumns(config)));
+    if (plan.split) s.split = arena.Bytes(Compute::kSplitRows * SplitBytes(MostColumns(config)));
     // One block runs at a time: they share what is left.
     const int64_t mark = arena.mark();
     s.kda = KdaScratch::Plan(arena, config, plan.tile_rows());
@@ -140,8 +140,7 @@ struct Forward::Impl {
                   float* out) const;
   void Add(int64_t begin, int64_t end);
   void Logits();
-  void ProjectRows(std::span<const int64_t> of_row, bool is_written,
-                   std::span<float* const> logits);
+  void ProjectRows(std::span<const int64_t> of_row, std::span<float* const> logits);
   void ProjectHead(Rows x, std::span<float* const> logits);
 
   const ModelConfig& config;
@@ -282,15 +281,13 @@ Status Forward::Impl::RunLayer(int64_t layer, const std::function<bool()>& stop)
   }
 
   NormInput(0, rows, blocks, w.ffn_res_query, w.ffn_norm);
-  const MoeRows input{s.input, config.hidden, rows, prompt_rows};
+  const Rows input{s.input, config.hidden, rows};
   if (config.is_moe(layer)) {
     const bool next_has_experts = layer + 1 < config.layers && config.is_moe(layer + 1);
     const MoeWeights* next = next_has_experts ? &weights.layers[layer + 1].moe : nullptr;
-    WASTE_TRY(moe.Run(layer, w.moe, next, input, stop, s.output));
+    WASTE_TRY(moe.Run(layer, w.moe, next, input, prompt_rows, stop, s.output));
   } else {
-    input.ForEachKind([&](Rows x, int64_t first) {
-      RunFfn(compute, config, w.dense, s.dense, x, s.output + first * config.hidden);
-    });
+    RunFfn(compute, config, w.dense, s.dense, input, s.output);
   }
   Add(0, rows);
   return Status();
@@ -307,7 +304,7 @@ void Forward::Impl::RunAttention(int64_t layer, const Tile& tile, int64_t blocks
   if (begins_block)
     std::copy_n(s.x + at, floats, s.blocks + blocks_before * plan.rows * config.hidden + at);
 
-  const Rows input{s.input + at, config.hidden, tile.rows, tile.is_written};
+  const Rows input{s.input + at, config.hidden, tile.rows};
   const auto of_tile = std::span(slices).subspan(static_cast<size_t>(tile.first_slice),
                                                  static_cast<size_t>(tile.slices));
   if (config.attention[layer] == AttentionKind::kKda)
@@ -356,15 +353,11 @@ void Forward::Impl::Logits() {
   std::array<float*, kLogitRows> to;
   size_t count = 0;
   int64_t end = 0;
-  bool is_written = false;
   const auto flush = [&] {
-    if (count > 0)
-      ProjectRows(std::span(of_row).first(count), is_written, std::span(to).first(count));
+    if (count > 0) ProjectRows(std::span(of_row).first(count), std::span(to).first(count));
     count = 0;
   };
   for (const SessionRows* session : order) {
-    if (is_written == session->is_prompt) flush();
-    is_written = !session->is_prompt;
     end += std::ssize(session->tokens);
     const int64_t n = std::ssize(session->logits) / config.vocab;
     for (int64_t i = 0; i < n; ++i) {
@@ -376,15 +369,14 @@ void Forward::Impl::Logits() {
   flush();
 }
 
-void Forward::Impl::ProjectRows(std::span<const int64_t> of_row, bool is_written,
-                                std::span<float* const> logits) {
+void Forward::Impl::ProjectRows(std::span<const int64_t> of_row, std::span<float* const> logits) {
   const int64_t count = std::ssize(of_row);
   compute.Parallel(count, (2 + 3 * blocks) * config.hidden, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       PrepareRow(of_row[static_cast<size_t>(i)], blocks, weights.final_res_query,
                  weights.final_norm, s.input + i * config.hidden);
   });
-  ProjectHead({s.input, config.hidden, count, is_written}, logits);
+  ProjectHead({s.input, config.hidden, count}, logits);
 }
 
 // The rows' logits lie in as many places: a piece is projected aside and then copied out.

@@ -18,6 +18,7 @@
 #include "kernels/kernels.h"
 #include "model/config.h"
 #include "model/state.h"
+#include "model/table_compute.h"
 #include "model/weights.h"
 #include "parallel/thread_pool.h"
 #include "stream/expert_source.h"
@@ -25,9 +26,10 @@
 namespace waste {
 
 // Rows of one session: `tokens` continue it at state->position(). Logits of the last n tokens are
-// written to `logits`, [n, vocab]. Rows of a prompt and tokens that are being written (one a step)
-// are computed in different ways, which agree to the tolerance of fast arithmetic. A session whose
-// own `stop` holds when the step is done is left as it was, and `committed` says so.
+// written to `logits`, [n, vocab]. Rows of a prompt and those of a token that is being written, or
+// of few tokens read at once, are computed in different ways, which agree to the tolerance of fast
+// arithmetic. A session whose own `stop` holds when the step is done is left as it was, and
+// `committed` says so.
 struct SessionRows {
   SessionState* state = nullptr;
   std::span<const int32_t> tokens;
@@ -40,7 +42,9 @@ struct SessionRows {
 struct ForwardOptions {
   // Of a step, beside kMaxWritten; a power of two of kLeastRows or more, or less than that.
   int64_t max_rows = 64;
-  bool fast = false;  // look-up tables for tokens that are being written, where kernels have them
+  // Inputs of the trunk in integers, and experts of rows that are no prompt's in look-up tables,
+  // where kernels have them.
+  bool fast = false;
 };
 
 class Forward {
@@ -49,8 +53,8 @@ class Forward {
   // one on give the same bits.
   static constexpr int64_t kLeastRows = 256;
   static constexpr int64_t kMostRows = 4096;
-  // Tokens being written that one step may have.
-  static constexpr int64_t kMaxWritten = 16;
+  // Rows that are no prompt's which one step may have.
+  static constexpr int64_t kMaxWritten = TableScratch::kRows;
 
   // What layers hand to the next one, for the oracle: [rows, hidden].
   using HiddenObserver = std::function<void(int64_t layer, std::span<const float> hidden)>;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/split_input.h"
 #include "model/latent_attention.h"
 #include "model/primitives.h"
 
@@ -23,7 +24,8 @@ struct Block {
 struct BlockScratch {
   float* query;  // [rows, cache width]: q~ and the rope part
   LatentSums sums;
-  float* mean;  // [rows, kv_lora]
+  float* mean;     // [rows, kv_lora]
+  uint8_t* split;  // the same in integers
   float* kernel;
   LatentScratch latent;
 
@@ -34,6 +36,7 @@ struct BlockScratch {
                      .largest = arena.Floats(kAttentionQueries),
                      .total = arena.Floats(kAttentionQueries)},
             .mean = arena.Floats(kAttentionQueries * rank),
+            .split = arena.Bytes(kAttentionQueries * SplitBytes(rank)),
             .kernel = arena.Floats(RowsScratch(rank)),
             .latent = LatentScratch::Plan(arena, mla)};
   }
@@ -41,7 +44,7 @@ struct BlockScratch {
 
 // Rows of a prompt: a block does all there is to do for a head.
 struct PromptAttention {
-  const Kernels& kernels;
+  const Compute& compute;
   const MlaConfig& mla;
   const MlaWeights& w;
   const MlaScratch& s;
@@ -52,7 +55,7 @@ struct PromptAttention {
     const int64_t rank = mla.kv_lora_rank;
     const int64_t seen = session.position() + block.row - session.begin + 1;  // by the first row
     MakeQueries(block, scratch);
-    LatentAttention attention(kernels, mla, scratch.latent);
+    LatentAttention attention(compute.kernels, mla, scratch.latent);
     attention.SetQueries(scratch.query, block.rows, seen, block.rows);
     attention.Sum(cache, 0, seen + block.rows - 1, scratch.sums);
     for (int64_t i = 0; i < block.rows; ++i) {
@@ -68,8 +71,8 @@ struct PromptAttention {
     const int64_t q_dim = mla.nope_dim + mla.rope_dim, q_stride = mla.heads * q_dim;
     const float* q = s.q + block.row * q_stride + block.head * q_dim;
     const int64_t key = block.head * mla.nope_dim;
-    kernels.trunk_transposed(w.key, key, key + mla.nope_dim, q, q_stride, block.rows, scratch.query,
-                             width, scratch.kernel);
+    compute.kernels.trunk_transposed(w.key, key, key + mla.nope_dim, q, q_stride, block.rows,
+                                     scratch.query, width, scratch.kernel);
     for (int64_t r = 0; r < block.rows; ++r)
       std::copy_n(q + r * q_stride + mla.nope_dim, mla.rope_dim, scratch.query + r * width + rank);
   }
@@ -77,12 +80,13 @@ struct PromptAttention {
   void WriteOutputs(const Block& block, const BlockScratch& scratch) const {
     const int64_t v_dim = mla.v_dim, stride = mla.heads * v_dim;
     const int64_t at = block.row * stride + block.head * v_dim;
-    kernels.trunk_rows(RowsOf(w.value, block.head * v_dim, (block.head + 1) * v_dim), 0, v_dim,
-                       scratch.mean, mla.kv_lora_rank, block.rows, s.out + at, stride,
-                       scratch.kernel);
+    const Rows mean{scratch.mean, mla.kv_lora_rank, block.rows};
+    compute.Multiply(RowsOf(w.value, block.head * v_dim, (block.head + 1) * v_dim), 0, v_dim, mean,
+                     compute.SplitInto(mean, mla.kv_lora_rank, scratch.split), s.out + at, stride,
+                     scratch.kernel);
     if (!mla.output_gate) return;
     for (int64_t r = 0; r < block.rows; ++r)
-      MultiplyBySigmoid(kernels, s.gate + at + r * stride, v_dim, s.out + at + r * stride);
+      MultiplyBySigmoid(compute.kernels, s.gate + at + r * stride, v_dim, s.out + at + r * stride);
   }
 };
 
@@ -106,14 +110,13 @@ void ProjectQueries(Compute& compute, const MlaConfig& mla, const MlaWeights& w,
   for (int64_t r = 0; r < x.count; ++r)
     RmsNorm(compute.kernels, s.q_a + r * rank, w.q_norm, kLatentEps, rank, s.q_a + r * rank);
   const Projection q[] = {{&w.q_b, s.q, w.q_b.rows}};
-  compute.Project(q, {s.q_a, rank, x.count, x.is_written});
+  compute.Project(q, {s.q_a, rank, x.count});
 }
 
 void AttendPrompt(Compute& compute, const MlaConfig& mla, const MlaWeights& w, const MlaScratch& s,
                   int64_t layer, const SessionSlice& session) {
   const int64_t blocks = CeilDivide(session.count, kAttentionQueries);  // of a head
-  const PromptAttention attention{
-      compute.kernels, mla, w, s, session, session.state->latent(layer)};
+  const PromptAttention attention{compute, mla, w, s, session, session.state->latent(layer)};
   compute.Run(blocks * mla.heads, 1, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute);
     Arena arena(thread.memory());
@@ -159,7 +162,7 @@ void RunMla(Compute& compute, const ModelConfig& config, const MlaWeights& w, co
   compute.Project(std::span(of_x).first(mla.output_gate ? 3 : 2), x);
   AppendToCaches(compute, mla, w, layer, sessions, s.kv);
   ProjectQueries(compute, mla, w, s, x);
-  if (x.is_written) {
+  if (!sessions.front().is_prompt) {
     const float* gate = mla.output_gate ? s.gate : nullptr;
     AttendWritten(compute, mla, w, s.written, layer, sessions, {s.q, gate, s.out, x.count});
   } else {
@@ -167,7 +170,7 @@ void RunMla(Compute& compute, const ModelConfig& config, const MlaWeights& w, co
   }
 
   const Projection project_out[] = {{&w.out, out, config.hidden}};
-  compute.Project(project_out, {s.out, mla.heads * mla.v_dim, x.count, x.is_written});
+  compute.Project(project_out, {s.out, mla.heads * mla.v_dim, x.count});
 }
 
 }  // namespace waste

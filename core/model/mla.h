@@ -38,7 +38,8 @@ struct MlaScratch {
   static int64_t ThreadBytes(const ModelConfig& config, int64_t written);
 };
 
-// x is [rows, hidden], out [rows, hidden]. Appends to the sessions' latent caches.
+// x is [rows, hidden], out [rows, hidden]. Appends to the sessions' latent caches. Rows are all of
+// prompts, or all of tokens that are being written.
 void RunMla(Compute& compute, const ModelConfig& config, const MlaWeights& w,
             const MlaScratch& scratch, int64_t layer, std::span<const SessionSlice> sessions,
             Rows x, float* out);

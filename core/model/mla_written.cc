@@ -88,7 +88,7 @@ struct Attention {
       uint8_t* const split_memory = arena.Bytes(rows.count * SplitBytes(rank));
       float* const kernel = arena.Floats(RowsScratch(rank));
       for (int64_t head = begin; head < end; ++head) {
-        const Rows mean(s.mean + head * rank, mla.heads * rank, rows.count, true);
+        const Rows mean{s.mean + head * rank, mla.heads * rank, rows.count};
         const uint8_t* const split = compute.SplitInto(mean, rank, split_memory);
         float* const of_head = rows.out + head * v_dim;
         compute.Multiply(RowsOf(w.value, head * v_dim, (head + 1) * v_dim), 0, v_dim, mean, split,

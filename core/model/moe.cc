@@ -82,8 +82,8 @@ struct Moe::Layer {
   int32_t number;
   const MoeWeights& w;
   const MoeWeights* next;
-  MoeRows rows;  // [rows, hidden]
-  MoeRows z;     // [rows, outer]: what experts see
+  Rows rows;  // [rows, hidden]
+  Rows z;     // [rows, outer]: what experts see
   int64_t first_table_row;
   const std::function<bool()>& stop;
   float* y;    // [rows, outer]: the weighted sum of the experts
@@ -102,22 +102,21 @@ Moe::Moe(Compute& compute, const ModelConfig& config, const ExpertPlan& plan, Ex
   tiles_.reserve(static_cast<size_t>(config.moe.experts));
 }
 
-Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, const MoeRows& rows,
-                const std::function<bool()>& stop, float* out) {
+Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, Rows rows,
+                int64_t prompt_rows, const std::function<bool()>& stop, float* out) {
   const MoeConfig& moe = config_.moe;
   Route(w, rows);
 
   const bool latent = moe.latent > 0;
-  const Layer run{
-      .number = static_cast<int32_t>(layer),
-      .w = w,
-      .next = next,
-      .rows = rows,
-      .z = latent ? MoeRows{s_.latent, moe.latent, rows.count, rows.prompt_count} : rows,
-      .first_table_row = tables_ ? rows.prompt_count : rows.count,
-      .stop = stop,
-      .y = latent ? s_.y : out,
-      .out = out};
+  const Layer run{.number = static_cast<int32_t>(layer),
+                  .w = w,
+                  .next = next,
+                  .rows = rows,
+                  .z = latent ? Rows{s_.latent, moe.latent, rows.count} : rows,
+                  .first_table_row = tables_ ? prompt_rows : rows.count,
+                  .stop = stop,
+                  .y = latent ? s_.y : out,
+                  .out = out};
   experts_.ForgetTables();
   if (latent) std::fill_n(s_.y, rows.count * moe.latent, 0.0f);
   if (moe.shared_experts == 0) std::fill_n(out, rows.count * config_.hidden, 0.0f);
@@ -133,13 +132,11 @@ Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, cons
   return Status();
 }
 
-void Moe::Route(const MoeWeights& w, const MoeRows& rows) {
+void Moe::Route(const MoeWeights& w, Rows rows) {
   const MoeConfig& moe = config_.moe;
-  rows.ForEachKind([&](Rows x, int64_t first) {
-    const Projection of_x[] = {{&w.router, s_.scores + first * moe.experts, moe.experts},
-                               {&w.latent_down, s_.latent + first * moe.latent, moe.latent}};
-    compute_.Project(std::span(of_x).first(moe.latent > 0 ? 2 : 1), x);
-  });
+  const Projection of_x[] = {{&w.router, s_.scores, moe.experts},
+                             {&w.latent_down, s_.latent, moe.latent}};
+  compute_.Project(std::span(of_x).first(moe.latent > 0 ? 2 : 1), rows);
   compute_.Parallel(rows.count, 16 * moe.experts, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       float* scores = s_.scores + r * moe.experts;
@@ -212,9 +209,7 @@ Status Moe::RunGroup(const Layer& layer, const Group& group, const Group& next) 
 void Moe::Begin(const Layer& layer, const Group& group, const Group& next) {
   LookAhead(layer, next);
   if (group.first_pair == 0 && config_.moe.shared_experts > 0)
-    layer.rows.ForEachKind([&](Rows x, int64_t first) {
-      RunFfn(compute_, config_, layer.w.shared, s_.ffn, x, layer.out + first * config_.hidden);
-    });
+    RunFfn(compute_, config_, layer.w.shared, s_.ffn, layer.rows, layer.out);
 }
 
 // What the next group wants is known. What the next layer wants is guessed: by many rows, most of
@@ -237,7 +232,7 @@ void Moe::LookAhead(const Layer& layer, const Group& next) {
     count = std::min(most, CeilDivide(moe.top_k * 3, 4));
     // Only their order matters, so scores need no sigmoid where there is no bias to add.
     const Projection of_x[] = {{&layer.next->router, s_.scores, moe.experts}};
-    layer.rows.ForEachKind([&](Rows x, int64_t) { compute_.Project(of_x, x); });
+    compute_.Project(of_x, layer.rows);
     if (layer.next->bias != nullptr) compute_.kernels.sigmoid(s_.scores, moe.experts, s_.scores);
     ChooseExperts(moe, s_.scores, layer.next->bias, s_.guess, s_.guess_keys);
   } else {
@@ -284,7 +279,7 @@ void Moe::UseInParts(const Layer& layer, const Group& group, const ArrivedExpert
 
 void Moe::RunTiles(const Layer& layer) {
   const int64_t begin = layer.first_table_row;
-  experts_.Run(tiles_, {layer.z.row(begin), layer.z.stride, layer.z.count - begin, true}, begin);
+  experts_.Run(tiles_, layer.z.Part(begin, layer.z.count - begin), begin);
 }
 
 void Moe::Gather(const Layer& layer, int64_t first_pair, int64_t pairs) {
@@ -318,15 +313,13 @@ void Moe::Finish(const Layer& layer) {
   for (int64_t r = 0; norm != nullptr && r < layer.rows.count; ++r)
     RmsNorm(compute_.kernels, layer.y + r * latent, norm, config_.norm_eps, latent,
             layer.y + r * latent);
-  const MoeRows sums{layer.y, latent, layer.rows.count, layer.rows.prompt_count};
-  sums.ForEachKind([&](Rows y, int64_t first) {
-    for (int64_t row = 0; row < y.count; row += kTileRows) {
-      const int64_t count = std::min(y.count - row, kTileRows);
-      const Projection up[] = {{&layer.w.latent_up, s_.up, hidden}};
-      compute_.Project(up, y.Part(row, count));
-      compute_.kernels.axpy(1.0f, s_.up, layer.out + (first + row) * hidden, count * hidden);
-    }
-  });
+  const Rows sums{layer.y, latent, layer.rows.count};
+  for (int64_t row = 0; row < sums.count; row += kTileRows) {
+    const int64_t count = std::min(sums.count - row, kTileRows);
+    const Projection up[] = {{&layer.w.latent_up, s_.up, hidden}};
+    compute_.Project(up, sums.Part(row, count));
+    compute_.kernels.axpy(1.0f, s_.up, layer.out + row * hidden, count * hidden);
+  }
 }
 
 }  // namespace waste

@@ -39,25 +39,6 @@ namespace waste {
 void ChooseExperts(const MoeConfig& moe, const float* scores, const float* bias, int32_t* experts,
                    float* weights);
 
-// The rows of a step, `stride` floats apart: those of prompts come first.
-struct MoeRows {
-  const float* data;
-  int64_t stride;
-  int64_t count;
-  int64_t prompt_count;
-
-  const float* row(int64_t r) const { return data + r * stride; }
-  Rows prompts() const { return {data, stride, prompt_count, false}; }
-  Rows written() const { return {row(prompt_count), stride, count - prompt_count, true}; }
-
-  // Calls body(part, its first row) for either kind that there is.
-  template <typename Body>
-  void ForEachKind(const Body& body) const {
-    if (prompt_count > 0) body(prompts(), int64_t{0});
-    if (count > prompt_count) body(written(), prompt_count);
-  }
-};
-
 struct MoeScratch {
   int64_t slots;       // most pairs of a row and an expert that are computed at a time
   float* scores;       // [rows, experts]
@@ -85,15 +66,15 @@ class Moe {
   Moe(Compute& compute, const ModelConfig& config, const ExpertPlan& plan, ExpertSource& source,
       const MoeScratch& scratch);
 
-  // `rows` are [count, hidden], out too; `next` is the next layer's weights if that has
-  // experts, or null. Errors: those of the source.
-  Status Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, const MoeRows& rows,
-             const std::function<bool()>& stop, float* out);
+  // `rows` are [count, hidden], out too, the first `prompt_rows` of prompts; `next` is the next
+  // layer's weights if that has experts, or null. Errors: those of the source.
+  Status Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, Rows rows,
+             int64_t prompt_rows, const std::function<bool()>& stop, float* out);
 
  private:
   struct Group;
   struct Layer;
-  void Route(const MoeWeights& w, const MoeRows& rows);
+  void Route(const MoeWeights& w, Rows rows);
   int64_t SortPairs(int64_t rows);
   Group NextGroup(int64_t begin, int64_t wanted_count) const;
   Status RunGroup(const Layer& layer, const Group& group, const Group& next);

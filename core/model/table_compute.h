@@ -24,7 +24,7 @@
 namespace waste {
 
 struct TableScratch {
-  static constexpr int64_t kRows = 16;   // of a step that are looked up, at most
+  static constexpr int64_t kRows = 32;   // of a step that are looked up, at most
   static constexpr int64_t kPairs = 16;  // of a row and an expert at a time, at most
   static constexpr int64_t kSegments = 2;
 

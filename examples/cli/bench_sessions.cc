@@ -3,7 +3,9 @@
 #include "bench_sessions.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -16,6 +18,21 @@ namespace {
 // Long enough for answers that differ; reading it is not what is measured.
 constexpr size_t kPromptTokens = 32;
 
+constexpr size_t kLikeliest = 8;
+
+// Best first.
+std::array<size_t, kLikeliest> Likeliest(std::span<const float> logits) {
+  std::array<size_t, kLikeliest> best = {};
+  size_t count = 0;
+  for (size_t token = 0; token < logits.size(); ++token) {
+    if (count == kLikeliest && logits[token] <= logits[best.back()]) continue;
+    size_t at = count < kLikeliest ? count++ : kLikeliest - 1;
+    for (; at > 0 && logits[token] > logits[best[at - 1]]; --at) best[at] = best[at - 1];
+    best[at] = token;
+  }
+  return best;
+}
+
 double SecondsOf(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
@@ -25,11 +42,12 @@ double SecondsOf(const std::function<void()>& work) {
 
 }  // namespace
 
-Writer::Writer(const Model& model)
+Writer::Writer(const Model& model, uint32_t seed)
     : session_(Make<waste_session>([&](waste_session** out, waste_error* error) {
         return waste_session_create(model.get(), nullptr, out, error);
       })),
-      logits_(static_cast<size_t>(InfoOf(model).vocab_size)) {}
+      logits_(static_cast<size_t>(InfoOf(model).vocab_size)),
+      random_(seed) {}
 
 void Writer::Reset() {
   Try([&](waste_error* error) { return waste_session_reset(session_.get(), error); });
@@ -44,17 +62,27 @@ void Writer::Eval(std::span<const int32_t> tokens) {
 
 void Writer::Write(int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    const auto likeliest = std::max_element(logits_.begin(), logits_.end());
-    const auto token = static_cast<int32_t>(likeliest - logits_.begin());
+    const int32_t token = Draw();
     Eval({&token, 1});
   }
+}
+
+// As likely as the model says, among those few.
+int32_t Writer::Draw() {
+  const auto best = Likeliest(logits_);
+  std::array<double, kLikeliest> weights;
+  std::transform(best.begin(), best.end(), weights.begin(), [&](size_t token) {
+    return std::exp(double{logits_[token]} - logits_[best.front()]);
+  });
+  std::discrete_distribution<size_t> distribution(weights.begin(), weights.end());
+  return static_cast<int32_t>(best[distribution(random_)]);
 }
 
 SessionsBench::SessionsBench(const Model& model, int32_t sessions, std::vector<int32_t> text,
                              int64_t tokens)
     : model_(model), text_(std::move(text)), tokens_(tokens) {
   const auto count = static_cast<size_t>(sessions);
-  for (size_t i = 0; i < count; ++i) writers_.emplace_back(model);
+  for (size_t i = 0; i < count; ++i) writers_.emplace_back(model, static_cast<uint32_t>(i + 1));
   speeds_.resize(count);
   phase_.tokens = sessions * tokens;
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -18,18 +19,23 @@
 
 namespace waste_cli {
 
-// One that writes: a session, and the logits of what comes next.
+// One that writes: a session, and the logits of what comes next. It draws from the likeliest
+// tokens: always the likeliest, and many a text goes in circles, whose few experts are all in
+// memory soon.
 class Writer {
  public:
-  explicit Writer(const Model& model);
+  explicit Writer(const Model& model, uint32_t seed = 0);
 
   void Reset();
   void Eval(std::span<const int32_t> tokens);
-  void Write(int64_t count);  // each the likeliest token
+  void Write(int64_t count);
 
  private:
+  int32_t Draw();
+
   Session session_;
   std::vector<float> logits_;
+  std::mt19937 random_;  // goes on where it is, so that no repeat writes what one before wrote
 };
 
 class SessionsBench {

@@ -109,7 +109,7 @@ class MlaRig {
   // Not committed: the same position again and again.
   void Run(int64_t layer) {
     const SessionSlice slices[] = {{.state = state_.get(), .begin = 0, .count = 1}};
-    const Rows x(x_.floats(), config_.hidden, 1, true);
+    const Rows x{x_.floats(), config_.hidden, 1};
     RunMla(compute_, config_, layers_[static_cast<size_t>(layer)].weights(), scratch_, layer,
            slices, x, out_.floats());
   }

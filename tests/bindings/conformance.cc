@@ -170,7 +170,7 @@ std::string Difference(const Json& expected, const Json& actual) {
     return "expected " + wanted.dump() + "\nbut it is " + rest.dump();
   if (have.size() != want.size()) return "another number of log-probabilities";
   for (size_t i = 0; i < have.size(); i++)
-    if (std::abs(have[i] - want[i]) > 1e-4)
+    if (std::abs(have[i] - want[i]) > 1e-3)
       return "log-probability " + std::to_string(i) + " is " + std::to_string(have[i]);
   return "";
 }

@@ -162,7 +162,7 @@ extension AllTests {
 
     private func compare(_ found: [Double], _ expected: [Double]) throws {
       try #require(found.count == expected.count)
-      for (found, expected) in zip(found, expected) { #expect(abs(found - expected) < 1e-4) }
+      for (found, expected) in zip(found, expected) { #expect(abs(found - expected) < 1e-3) }
     }
 
     private func options(_ turn: Suite.Turn) -> GenerationOptions {
