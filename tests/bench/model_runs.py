@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole's part of run.py: one container from end to end, as tables and a chart.
 
-Everything resident: `waste bench` after a short prompt with all threads and with one, then
-context_bench along a text of 4,096 positions. Streaming: eight sessions beside one alone. A run
+Everything resident: `waste bench` after a prompt of 512 tokens with all threads, with one after a
+shorter one, then context_bench with short prompts and along a text of 4,096 positions.
+Streaming: eight sessions beside one alone. A run
 that would end too late is left out; what is left out is said. Shares are of limits that
 `waste bench` measured in the same run of this script.
 """
@@ -17,14 +18,16 @@ from bench_tools import (BUILD, WASTE, elapsed, figure, machine, median_text, pr
 
 CONTEXT_BENCH = BUILD / "tests/bench/context_bench"
 PARTS = 4  # of the tokens written at a position: their median and spread are told
-SHORT = 32  # tokens of the prompt where decode alone is meant
+SHORT = 32  # tokens of the prompt of one of several sessions
 
 
 class Lengths:
     """What is read and written; the short ones only try the script out."""
 
     def __init__(self, quick):
-        self.texts = ["64", "64", "128,256"] if quick else ["512", "512", "2048,4096"]
+        self.texts = (["8", "8", "16", "128,256"] if quick else
+                      ["16", "16", "16", "64", "64", "2048,4096"])
+        self.prompt, self.one_thread_prompt = (64, 32) if quick else (512, 256)
         self.tokens = 16 if quick else 32
         self.long_tokens = 8 if quick else 24
         self.session_tokens = 4 if quick else 8
@@ -97,16 +100,28 @@ def missed(count):
     return f"{count} experts were read" if count else ""
 
 
+def prompt_row(result, name):
+    prefill = result["prefill"]
+    return Row(f"prefill {name}", prefill["tok_s_all"], result["prefill_limit_tok_s"], result,
+               missed(prefill["experts_missed"]))
+
+
 def short_rows(out, container, lengths, budget):
-    """Decode with all threads and with one, and how much faster all are."""
-    options = ["--prompt-tokens", SHORT, "--tokens", lengths.tokens, "--context",
-               4 * (SHORT + lengths.tokens), "--budget", budget]
-    every = bench(out, "decode", container, 0, *options, "--repeats", 3)
-    one = bench(out, "decode-one-thread", container, 1, *options, "--repeats", 2)
-    rows = [decode_row(every, SHORT), decode_row(one, SHORT)]
+    """A prompt and decode after it with all threads, decode with one, and how much faster all are.
+    Prompts are long enough to have all experts read in the first, uncounted, repeat."""
+    def run_of(name, threads, prompt, repeats):
+        return bench(out, name, container, threads, "--prompt-tokens", prompt, "--tokens",
+                     lengths.tokens, "--context", 2 * (prompt + lengths.tokens), "--budget",
+                     budget, "--repeats", repeats)
+
+    every = run_of("decode", 0, lengths.prompt, 3)
+    one = run_of("decode-one-thread", 1, lengths.one_thread_prompt, 2)
+    prompt = prompt_row(every, lengths.prompt)
+    rows = [decode_row(every, lengths.prompt), decode_row(one, lengths.one_thread_prompt)]
     gain = rows[0].middle / rows[1].middle
     all_threads = threads_text(every["threads"])
-    return every, rows, f"Decode with {all_threads} is {gain:.2f} times as fast as with one."
+    return (every, prompt, rows,
+            f"Decode with {all_threads} is {gain:.2f} times as fast as with one.")
 
 
 def prefill_rows(result, limit):
@@ -148,8 +163,8 @@ def long_rows(out, container, lengths, budget, every, seconds):
     progress(f"context: context_bench --text {' --text '.join(lengths.texts)}")
     texts = [option for text in lengths.texts for option in ("--text", text)]
     result = run_json(out / "context.json", CONTEXT_BENCH, container, *texts, "--budget", budget,
-                      "--context", lengths.context, "--tokens", lengths.long_tokens, "--seconds",
-                      max(round(seconds), 1), quiet=False)
+                      "--context", lengths.context, "--tokens", lengths.long_tokens, "--warm", 512,
+                      "--seconds", max(round(seconds), 1), quiet=False)
     left_out = "".join(f"Position {position:,} is left out: it would have taken too long. "
                        for position in result["left_out"])
     return (prefill_rows(result, every["prefill_limit_tok_s"]),
@@ -171,6 +186,16 @@ def session_rows(out, container, lengths):
             missed(result["decode"]["experts_missed"])),
         Row("eight sessions, streaming", together["tok_s_all"], 0, result,
             f"{together['gain']:.2f} times one; " + missed(together["experts_missed"]))]
+
+
+def resident_sessions(out, container, lengths, budget):
+    """Eight sessions with everything in memory."""
+    result = bench(out, "resident-sessions", container, 0, "--prompt-tokens", lengths.prompt,
+                   "--tokens", lengths.session_tokens, "--sessions", 8, "--budget", budget,
+                   "--context", 2 * lengths.prompt, "--repeats", 1)
+    together = result["together"]
+    return [Row("eight sessions, resident", together["tok_s_all"], 0, result,
+                f"{together['gain']:.2f} times one; " + missed(together["experts_missed"]))]
 
 
 def streaming_rows(out, container, lengths):
@@ -198,10 +223,11 @@ def measure(out, container, budget, quick, seconds):
     rows = [] if budget else streaming_rows(out, container, lengths)
     rows += session_rows(out, container, lengths)
     if budget:
-        every, short, gain = short_rows(out, container, lengths, budget)
+        every, prompt, short, gain = short_rows(out, container, lengths, budget)
         prefill, decode, left_out = long_rows(out, container, lengths, budget, every,
                                               seconds - elapsed())
-        rows = prefill + short + decode + rows
+        rows = [prompt, *prefill, *short, *decode, *rows,
+                *resident_sessions(out, container, lengths, budget)]
         notes += [gain, left_out]
     isa = json.loads((out / "sessions.json").read_text())["isa"]
     picture = BarChart(f"{pathlib.Path(container).name}: tokens a second",

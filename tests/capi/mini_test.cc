@@ -126,6 +126,27 @@ BOOST_AUTO_TEST_CASE(placement_changes_nothing) {
   }
 }
 
+// Up to 32 tokens read at once are computed as those of an answer are; more are a prompt.
+BOOST_AUTO_TEST_CASE(few_tokens_at_once_give_the_bits_of_one_by_one) {
+  const Model model = Open(MiniModel());
+  waste_info info = Sized<waste_info>();
+  Require(waste_model_info(model.get(), &info, nullptr) == 0, "no info");
+  std::vector<int32_t> tokens;
+  for (int32_t i = 0; i < 33; ++i) tokens.push_back(100 + 7 * i);
+  const auto logits = [&](int64_t count, int64_t at_once) {
+    const Session session = NewSession(model);
+    std::vector<float> out(static_cast<size_t>(info.vocab_size));
+    for (int64_t at = 0; at < count; at += at_once)
+      Require(waste_eval(session.get(), tokens.data() + at, std::min(at_once, count - at),
+                         out.data(), info.vocab_size, nullptr) == info.vocab_size,
+              "no logits");
+    return out;
+  };
+  BOOST_TEST((logits(32, 32) == logits(32, 1)));
+  BOOST_TEST((logits(20, 20) == logits(20, 1)));
+  BOOST_TEST((logits(33, 33) != logits(33, 1)));
+}
+
 BOOST_AUTO_TEST_CASE(every_instruction_set_gives_the_same_text, *boost::unit_test::label("slow")) {
   const Behaviour expected = BehaviourOf(Open(MiniModel()));
   int32_t ran = 0;
