@@ -20,9 +20,10 @@ constexpr const char* kFooter = R"(
 A prompt of ordinary text is read in one go (prefill), then tokens are written one by one, each
 drawn from the eight likeliest (decode), so that a text does not go in circles. The first,
 uncounted, repeat warms the cache. Told are the median of the repeats and the slowest and fastest
-one, and what the cache and the disk did meanwhile. Beside them stand the machine's limits, measured in the same run: reading memory, multiplying, and reading
-expert records from the drive. The decode limit is the slower of reading a token's weights from
-memory and its missing experts from the drive; the prefill limit is the multiplications alone.
+one, and what the cache and the disk did meanwhile. Beside them stand the machine's limits,
+measured in the same run: reading memory, multiplying, and reading expert records from the drive.
+The decode limit is the slower of reading a token's weights from memory and its missing experts
+from the drive; the prefill limit is the multiplications alone.
 With --sessions N, N sessions then write at once, a thread each, after a prompt of at most 32
 tokens: told are the tokens of all a second, beside those of one alone, and those of each. Their
 memory is taken from the cache: name a budget that holds both.

@@ -148,7 +148,8 @@ BOOST_AUTO_TEST_CASE(instruction_sets_agree_with_the_formulas, *boost::unit_test
   }
 }
 
-BOOST_AUTO_TEST_CASE(where_a_prompt_is_cut_into_steps_changes_no_bit) {
+BOOST_AUTO_TEST_CASE(where_a_prompt_is_cut_into_steps_changes_no_bit,
+                     *boost::unit_test::label("slow")) {
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
     const TinyModel model(options);
     for (const Isa isa : {Isa::kScalar, Isa::kBest}) {
