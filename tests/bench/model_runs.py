@@ -115,7 +115,7 @@ def short_rows(out, container, lengths, budget):
                      budget, "--repeats", repeats)
 
     every = run_of("decode", 0, lengths.prompt, 3)
-    one = run_of("decode-one-thread", 1, lengths.one_thread_prompt, 2)
+    one = run_of("decode-one-thread", 1, lengths.one_thread_prompt, 1)
     prompt = prompt_row(every, lengths.prompt)
     rows = [decode_row(every, lengths.prompt), decode_row(one, lengths.one_thread_prompt)]
     gain = rows[0].middle / rows[1].middle
@@ -163,8 +163,8 @@ def long_rows(out, container, lengths, budget, every, seconds):
     progress(f"context: context_bench --text {' --text '.join(lengths.texts)}")
     texts = [option for text in lengths.texts for option in ("--text", text)]
     result = run_json(out / "context.json", CONTEXT_BENCH, container, *texts, "--budget", budget,
-                      "--context", lengths.context, "--tokens", lengths.long_tokens, "--warm", 512,
-                      "--seconds", max(round(seconds), 1), quiet=False)
+                      "--context", lengths.context, "--tokens", lengths.long_tokens, "--warm",
+                      lengths.prompt, "--seconds", max(round(seconds), 1), quiet=False)
     left_out = "".join(f"Position {position:,} is left out: it would have taken too long. "
                        for position in result["left_out"])
     return (prefill_rows(result, every["prefill_limit_tok_s"]),
@@ -189,10 +189,13 @@ def session_rows(out, container, lengths):
 
 
 def resident_sessions(out, container, lengths, budget):
-    """Eight sessions with everything in memory."""
-    result = bench(out, "resident-sessions", container, 0, "--prompt-tokens", lengths.prompt,
-                   "--tokens", lengths.session_tokens, "--sessions", 8, "--budget", budget,
-                   "--context", 2 * lengths.prompt, "--repeats", 1)
+    """Eight sessions with everything in memory, the other seven's states included."""
+    prompt = lengths.prompt // 2
+    sizes = plan(container, "--context", 2 * prompt)
+    budget = min(budget + 7 * sizes["state_bytes"], sizes["usable_bytes"])
+    result = bench(out, "resident-sessions", container, 0, "--prompt-tokens", prompt, "--tokens",
+                   lengths.session_tokens, "--sessions", 8, "--budget", budget, "--context",
+                   2 * prompt, "--repeats", 1)
     together = result["together"]
     return [Row("eight sessions, resident", together["tok_s_all"], 0, result,
                 f"{together['gain']:.2f} times one; " + missed(together["experts_missed"]))]
