@@ -11,12 +11,11 @@
 
 #include "kernels/avx512_intrinsics.h"
 #include "kernels/expert_tables.h"
+#include "kernels/fetch_ahead.h"
 #include "kernels/unroll.h"
 
-#define WASTE_SIMD                                                                \
-  __attribute__((                                                                 \
-      target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,avx2,fma," \
-             "f16c")))
+#define WASTE_SIMD \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")))
 #define WASTE_OP WASTE_SIMD __attribute__((always_inline)) inline
 
 namespace waste {

@@ -81,17 +81,6 @@ struct IndexChunks {
   int64_t count;
 };
 
-// Of a byte `offset` behind `first`, as a number: what is fetched ahead need not exist, and such an
-// address may not be computed as a pointer.
-inline uintptr_t AddressAt(const uint8_t* first, int64_t offset) {
-  return reinterpret_cast<uintptr_t>(first) + static_cast<uintptr_t>(offset);
-}
-
-// Asks for a cache line, into the second cache.
-inline void FetchLine(uintptr_t address) {
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
-}
-
 // Those of rows [row_begin, row_end).
 inline IndexChunks ChunksOf(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
                             int64_t group) {

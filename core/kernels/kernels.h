@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "base/checked.h"
 #include "base/status.h"
 #include "os/system.h"
 #include "quant/expert_format.h"
@@ -24,7 +25,7 @@ namespace waste {
 // whole vectors, or a decoded tile and its sums.
 inline constexpr int64_t kRowsScratch = 24 * 1024;
 inline constexpr int64_t RowsScratch(int64_t columns) {
-  const int64_t row = (columns + 15) / 16 * 16;
+  const int64_t row = RoundUp(columns, 16);
   return row > kRowsScratch ? row : kRowsScratch;
 }
 

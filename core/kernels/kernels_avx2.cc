@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "kernels/fetch_ahead.h"
 #include "kernels/unroll.h"
 
 #define WASTE_SIMD __attribute__((target("avx2,fma,f16c")))

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "kernels/avx512_intrinsics.h"
+#include "kernels/fetch_ahead.h"
 #include "kernels/unroll.h"
 
 #define WASTE_SIMD __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))

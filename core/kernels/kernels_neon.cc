@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "kernels/fetch_ahead.h"
 #include "kernels/unroll.h"
 
 #define WASTE_SIMD  // the plain machine has all of it

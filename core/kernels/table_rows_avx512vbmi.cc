@@ -11,6 +11,7 @@
 
 #include "kernels/avx512_intrinsics.h"
 #include "kernels/expert_tables.h"
+#include "kernels/fetch_ahead.h"
 #include "kernels/unroll.h"
 
 #define WASTE_SIMD \

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "kernels/avx512_intrinsics.h"
+#include "kernels/fetch_ahead.h"
 #include "kernels/split_input.h"
 #include "kernels/unroll.h"
 
@@ -181,7 +182,7 @@ WASTE_SIMD void FewRows(const Rows& w, int64_t r, int64_t count, const uint8_t* 
       for (int64_t i = 0; i < kRows; ++i) {
         const uint8_t* const from = rows[i] + (begin + g) * Format::kGroupBytes;
         for (int64_t line = 0; line < Format::kGroupBytes; line += 64)
-          __builtin_prefetch(from + kPrefetchBytes + line, 0, 2);
+          FetchLine(AddressAt(from, kPrefetchBytes + line));
         __m512i first, second;
         Format::Load(from, first, second);
         const __m512i zero = _mm512_setzero_si512();

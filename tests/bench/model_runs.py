@@ -179,13 +179,17 @@ def session_rows(out, container, lengths):
     result = bench(out, "sessions", container, 0, "--prompt-tokens", SHORT, "--tokens",
                    lengths.session_tokens, "--sessions", 8, "--budget", budget, "--context", 256,
                    "--repeats", 1)
-    together = result["together"]
     limit = result["decode_limit_tok_s"]
     return [
         Row("one session, streaming", result["decode"]["tok_s_all"], limit, result,
             missed(result["decode"]["experts_missed"])),
-        Row("eight sessions, streaming", together["tok_s_all"], 0, result,
-            f"{together['gain']:.2f} times one; " + missed(together["experts_missed"]))]
+        together_row(result, "eight sessions, streaming")]
+
+
+def together_row(result, name):
+    together = result["together"]
+    return Row(name, together["tok_s_all"], 0, result,
+               f"{together['gain']:.2f} times one; " + missed(together["experts_missed"]))
 
 
 def resident_sessions(out, container, lengths, budget):
@@ -196,9 +200,7 @@ def resident_sessions(out, container, lengths, budget):
     result = bench(out, "resident-sessions", container, 0, "--prompt-tokens", prompt, "--tokens",
                    lengths.session_tokens, "--sessions", 8, "--budget", budget, "--context",
                    2 * prompt, "--repeats", 1)
-    together = result["together"]
-    return [Row("eight sessions, resident", together["tok_s_all"], 0, result,
-                f"{together['gain']:.2f} times one; " + missed(together["experts_missed"]))]
+    return [together_row(result, "eight sessions, resident")]
 
 
 def streaming_rows(out, container, lengths):
