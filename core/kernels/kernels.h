@@ -30,6 +30,7 @@ inline constexpr int64_t RowsScratch(int64_t columns) {
 }
 
 struct IndexChunks;  // expert_tables.h
+struct WordInputs;   // word_input.h
 
 struct Kernels {
   Isa isa;
@@ -81,7 +82,15 @@ struct Kernels {
   void (*expert_rows)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                       int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch);
 
-  // The same for one input by look-up tables (expert_tables.h), one group of vectors after the
+  // expert_rows with inputs in integers (word_input.h), for many of them, where the ISA has
+  // instructions for them; elsewhere both are null. round_input fills a row of a WordInputs.
+  // `scratch` is that of expert_rows. Within 0.1 % of the rms of expert_rows.
+  void (*round_input)(const float* x, int64_t columns, int16_t* integers, float* scales);
+  void (*expert_words)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
+                       const WordInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                       float* scratch);
+
+  // expert_rows for one input by look-up tables (expert_tables.h), one group of vectors after the
   // other, where the ISA has instructions for them; elsewhere all three are null. `next` are
   // indices that will be read soon and may be fetched meanwhile; they need not exist.
   // build_table fills `table`, TableGroupBytes(w.codec) long, for a group of x [columns] and w's

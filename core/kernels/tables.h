@@ -18,9 +18,10 @@ const Kernels* Avx512VbmiKernels();
 const Kernels* NeonKernels();
 
 // What avx512vbmi adds to the table of avx512, file by file.
-void AddBuildTableKernel(Kernels& kernels);  // build_table_avx512vbmi.cc
-void AddTableRowKernels(Kernels& kernels);   // table_rows_avx512vbmi.cc
-void AddSplitKernels(Kernels& kernels);      // trunk_split_avx512vbmi.cc
+void AddBuildTableKernel(Kernels& kernels);   // build_table_avx512vbmi.cc
+void AddTableRowKernels(Kernels& kernels);    // table_rows_avx512vbmi.cc
+void AddSplitKernels(Kernels& kernels);       // trunk_split_avx512vbmi.cc
+void AddExpertWordKernels(Kernels& kernels);  // expert_words_avx512vbmi.cc
 
 // Parts of NeonKernels() in files of their own: build_table_neon.cc, table_rows_neon.cc.
 void BuildTableNeon(const ExpertMatrix& w, const float* x, int64_t group, const IndexChunks& next,

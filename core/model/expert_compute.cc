@@ -9,11 +9,20 @@
 #include "model/primitives.h"
 
 namespace waste {
+namespace {
+
+int64_t InputFloats(const ExpertPlan& plan, int64_t slots, int64_t columns) {
+  return plan.words ? WordInputs::Floats(slots, columns) : slots * columns;
+}
+
+}  // namespace
+
 ExpertScratch ExpertScratch::Plan(Arena& arena, const ModelConfig& config, const ExpertPlan& plan,
                                   int64_t slots) {
   const int64_t inner = config.moe.inner, outer = config.expert_outer();
-  ExpertScratch scratch = {.gathered = arena.Floats(slots * outer),
-                           .inner = arena.Floats(slots * inner),
+  ExpertScratch scratch = {.slots = slots,
+                           .gathered = arena.Floats(InputFloats(plan, slots, outer)),
+                           .inner = arena.Floats(InputFloats(plan, slots, inner)),
                            .down = arena.Floats(slots * outer),
                            .tables = {}};
   if (plan.tables && config.moe.experts > 0)
@@ -25,7 +34,7 @@ int64_t ExpertScratch::ThreadBytes(const ModelConfig& config, const ExpertPlan& 
                                    int64_t slots) {
   Arena arena;
   arena.Floats(RowsScratch(std::max(config.moe.inner, config.expert_outer())));
-  arena.Floats(slots * kIndexBlock);  // of up
+  for (int i = 0; i < 2; ++i) arena.Floats(slots * kIndexBlock);  // of gate and up
   return std::max(arena.peak_bytes(),
                   plan.tables ? TableScratch::ThreadBytes(config, plan.codec) : 0);
 }
@@ -36,6 +45,9 @@ ExpertCompute::ExpertCompute(Compute& compute, const ModelConfig& config, const 
       config_(config),
       s_(scratch),
       has_tables_(plan.tables && config.moe.experts > 0),
+      words_(plan.words),
+      outer_(InputsIn(scratch.gathered, config.expert_outer())),
+      inner_(InputsIn(scratch.inner, config.moe.inner)),
       tables_(compute, config, plan.codec, scratch.tables) {}
 
 void ExpertCompute::Run(std::span<const ExpertTile> tiles, Rows tables_of,
@@ -72,6 +84,42 @@ void ExpertCompute::LookUp(std::span<const ExpertTile> tiles, Rows tables_of,
   run();
 }
 
+ExpertCompute::Inputs ExpertCompute::InputsIn(float* memory, int64_t columns) const {
+  return {memory, WordInputs::In(memory, s_.slots, columns), columns};
+}
+
+// `column` is a multiple of kIndexBlock, and so of blocks of words.
+void ExpertCompute::Put(const Inputs& inputs, int64_t slot, int64_t column, const float* values,
+                        int64_t count) {
+  static_assert(kIndexBlock % kWordBlock == 0);
+  if (!words_) {
+    std::copy_n(values, count, inputs.floats + slot * inputs.columns + column);
+    return;
+  }
+  const WordInputs to = inputs.words.At(slot, column / kWordBlock);
+  compute_.kernels.round_input(values, count, to.integers, to.scales);
+}
+
+void ExpertCompute::Apply(const ExpertMatrix& w, int64_t begin, int64_t end, const Inputs& inputs,
+                          int64_t slot, int64_t rows, float* y, int64_t y_stride,
+                          float* scratch) const {
+  if (words_)
+    compute_.kernels.expert_words(w, begin, end, inputs.words.At(slot, 0), rows, y, y_stride,
+                                  scratch);
+  else
+    compute_.kernels.expert_rows(w, begin, end, inputs.floats + slot * inputs.columns,
+                                 inputs.columns, rows, y, y_stride, scratch);
+}
+
+void ExpertCompute::Gather(Rows z, std::span<const int32_t> rows, int64_t first_table_row) {
+  compute_.Parallel(std::ssize(rows), outer_.columns, [&](int64_t begin, int64_t end) {
+    for (int64_t slot = begin; slot < end; ++slot) {
+      const int64_t row = rows[static_cast<size_t>(slot)];
+      if (row < first_table_row) Put(outer_, slot, 0, z.row(row), outer_.columns);
+    }
+  });
+}
+
 // inner = act(W_gate z, W_up z), a piece being 64 rows of one expert's matrices.
 void ExpertCompute::GateAndUp(std::span<const ExpertTile> tiles, int64_t rows_max) {
   const int64_t inner = config_.moe.inner, outer = config_.expert_outer();
@@ -80,21 +128,23 @@ void ExpertCompute::GateAndUp(std::span<const ExpertTile> tiles, int64_t rows_ma
   compute_.Parallel(std::ssize(tiles) * blocks, work, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute_);
     Arena arena(thread.memory());
-    float* kernel_scratch = arena.Floats(RowsScratch(outer));
-    float* up = arena.Floats(rows_max * kIndexBlock);  // [rows, 64]
+    float* const kernel_scratch = arena.Floats(RowsScratch(outer));
+    float* const gate = arena.Floats(rows_max * kIndexBlock);  // [rows, 64]
+    float* const up = arena.Floats(rows_max * kIndexBlock);    // [rows, 64]
     for (int64_t item = begin; item < end; ++item) {
       const ExpertTile& tile = tiles[static_cast<size_t>(item / blocks)];
       const int64_t rows = tile.rows - tile.table_rows;
       if (rows == 0) continue;
       const int64_t r = item % blocks * kIndexBlock, n = std::min(inner - r, kIndexBlock);
-      const float* input = s_.gathered + tile.slot * outer;
-      float* gate = s_.inner + tile.slot * inner;
-      compute_.kernels.expert_rows(tile.record->gate, r, r + n, input, outer, rows, gate, inner,
-                                   kernel_scratch);
-      compute_.kernels.expert_rows(RowsOf(tile.record->up, r, r + n), 0, n, input, outer, rows, up,
-                                   kIndexBlock, kernel_scratch);
-      for (int64_t i = 0; i < rows; ++i)
-        Activate(compute_.kernels, config_, gate + i * inner + r, up + i * kIndexBlock, n);
+      Apply(RowsOf(tile.record->gate, r, r + n), 0, n, outer_, tile.slot, rows, gate, kIndexBlock,
+            kernel_scratch);
+      Apply(RowsOf(tile.record->up, r, r + n), 0, n, outer_, tile.slot, rows, up, kIndexBlock,
+            kernel_scratch);
+      for (int64_t i = 0; i < rows; ++i) {
+        float* const values = gate + i * kIndexBlock;
+        Activate(compute_.kernels, config_, values, up + i * kIndexBlock, n);
+        Put(inner_, tile.slot + i, r, values, n);
+      }
     }
   });
 }
@@ -111,8 +161,8 @@ void ExpertCompute::Down(std::span<const ExpertTile> tiles, int64_t rows_max) {
       const int64_t rows = tile.rows - tile.table_rows;
       if (rows == 0) continue;
       const int64_t r = item % blocks * kIndexBlock, n = std::min(outer - r, kIndexBlock);
-      compute_.kernels.expert_rows(tile.record->down, r, r + n, s_.inner + tile.slot * inner, inner,
-                                   rows, s_.down + tile.slot * outer, outer, thread.floats());
+      Apply(tile.record->down, r, r + n, inner_, tile.slot, rows, s_.down + tile.slot * outer,
+            outer, thread.floats());
     }
   });
 }

@@ -55,7 +55,8 @@ struct ForwardPlan {
 
   ForwardPlan(const ExpertCodec& codec, const Kernels& kernels, int32_t thread_count,
               const ForwardOptions& options)
-      : experts{codec, options.fast && kernels.table_rows != nullptr},
+      : experts{codec, options.fast && kernels.table_rows != nullptr,
+                options.fast && kernels.expert_words != nullptr},
         split(options.fast && kernels.split_rows != nullptr),
         rows(options.max_rows + Forward::kMaxWritten),
         threads(thread_count) {}

@@ -283,12 +283,8 @@ void Moe::RunTiles(const Layer& layer) {
 }
 
 void Moe::Gather(const Layer& layer, int64_t first_pair, int64_t pairs) {
-  const int64_t outer = config_.expert_outer();
-  compute_.Parallel(pairs, outer, [&](int64_t begin, int64_t end) {
-    for (int64_t slot = begin; slot < end; ++slot)
-      std::copy_n(layer.z.row(s_.pair_row[first_pair + slot]), outer,
-                  s_.experts.gathered + slot * outer);
-  });
+  experts_.Gather(layer.z, {s_.pair_row + first_pair, static_cast<size_t>(pairs)},
+                  layer.first_table_row);
 }
 
 // y += weight down, a piece being 64 outputs of all pairs: so each output is summed by one thread,

@@ -8,6 +8,7 @@
 
 #include "bench_case.h"
 #include "kernels/expert_tables.h"
+#include "kernels/word_input.h"
 #include "plain_experts.h"
 
 namespace waste {
@@ -68,6 +69,30 @@ void ExpertRows(benchmark::State& state, const ExpertCodec& codec, int64_t rows,
     ReportBytes(state, data.index_bytes, MemoryLimit(state.threads()));
   else
     ReportFlops(state, 2 * rows * columns * batch);
+}
+
+// As ExpertRows with inputs in integers, which are made outside.
+void ExpertWords(benchmark::State& state, const ExpertCodec& codec, int64_t batch) {
+  if (kernels->expert_words == nullptr) return state.SkipWithError("this ISA has no such products");
+  const int64_t count = kStreamBytes / ExpertIndexBytes(codec, kInner, kHidden);
+  const ExpertData data(codec, kInner, kHidden, count);
+  const AlignedBuffer x = RandomFloats(batch * kHidden);
+  AlignedBuffer y = RandomFloats(batch * kInner);
+  AlignedBuffer memory = *AlignedBuffer::AllocateHuge(4 * WordInputs::Floats(batch, kHidden));
+  AlignedBuffer scratch = *AlignedBuffer::AllocateHuge(1 << 20);
+  const WordInputs inputs = WordInputs::In(memory.floats(), batch, kHidden);
+  for (int64_t b = 0; b < batch; ++b) {
+    const WordInputs one = inputs.At(b, 0);
+    kernels->round_input(x.floats() + b * kHidden, kHidden, one.integers, one.scales);
+  }
+  int64_t turn = 0;
+  for (auto _ : state) {
+    kernels->expert_words(data.Matrix(turn), 0, kInner, inputs, batch, y.floats(), kInner,
+                          scratch.floats());
+    turn = (turn + 1) % count;
+  }
+  ReportWeights(state, kInner * kHidden * batch);
+  ReportFlops(state, 2 * kInner * kHidden * batch);
 }
 
 // A whole matrix's tables.
@@ -180,6 +205,12 @@ void RegisterExperts(int32_t threads) {
           name.c_str(), [=](benchmark::State& s) { ExpertRows(s, codec, kInner, kHidden, batch); });
       if (batch == 1) SetThreads(bench, threads);
     }
+  for (const ExpertCodec& codec : {kCodecs[1], kCodecs[4]})
+    for (const int64_t batch : {1, 2, 3, 6, 16, 64, 256})
+      benchmark::RegisterBenchmark((std::string("expert_words/") + CodecName(codec) +
+                                    "/batch:" + std::to_string(batch))
+                                       .c_str(),
+                                   [=](benchmark::State& s) { ExpertWords(s, codec, batch); });
   for (const ExpertCodec& codec : {kCodecs[1], kCodecs[4]})
     benchmark::RegisterBenchmark(
         (std::string("expert_plain/") + CodecName(codec)).c_str(),

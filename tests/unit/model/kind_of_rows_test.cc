@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A token that is being written is multiplied by the fast kernels everywhere: one block that took
-// it for a prompt's row would give a right answer, slowly.
+// Rows are multiplied by the fast kernels of their kind everywhere: one block that took a token that
+// is being written for a prompt's row, or any for exact ones, would give a right answer, slowly.
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,34 +11,51 @@
 namespace waste {
 namespace {
 
-// Calls of the f32 kernels, counted on their way to the machine's own.
-struct SlowCalls {
-  int64_t trunk = 0;  // of formats that have a fast kernel
-  int64_t expert = 0;
-} slow;
+// Calls of kernels, counted on their way to the machine's own.
+struct Calls {
+  int64_t f32_trunk = 0;  // of formats that have a fast kernel
+  int64_t f32_expert = 0;
+  int64_t expert_words = 0;
+  int64_t tables = 0;
+} calls;
 
 const Kernels& Best() { return RequireKernels(Isa::kAvx512Vbmi); }
 
 void CountedTrunkRows(const TrunkMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                       int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch) {
-  slow.trunk += w.format == TrunkFormat::kQ4G || w.format == TrunkFormat::kQ8G;
+  calls.f32_trunk += w.format == TrunkFormat::kQ4G || w.format == TrunkFormat::kQ8G;
   Best().trunk_rows(w, row_begin, row_end, x, x_stride, batch, y, y_stride, scratch);
 }
 
 void CountedExpertRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                        int64_t x_stride, int64_t batch, float* y, int64_t y_stride,
                        float* scratch) {
-  ++slow.expert;
+  ++calls.f32_expert;
   Best().expert_rows(w, row_begin, row_end, x, x_stride, batch, y, y_stride, scratch);
+}
+
+void CountedExpertWords(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
+                        const WordInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                        float* scratch) {
+  ++calls.expert_words;
+  Best().expert_words(w, row_begin, row_end, inputs, batch, y, y_stride, scratch);
+}
+
+void CountedTableRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, int64_t group,
+                      const uint8_t* table, const IndexChunks& next, bool is_first, float* sums) {
+  ++calls.tables;
+  Best().table_rows(w, row_begin, row_end, group, table, next, is_first, sums);
 }
 
 BOOST_AUTO_TEST_SUITE(kind_of_rows)
 
-BOOST_AUTO_TEST_CASE(only_experts_of_prompts_are_multiplied_in_f32,
+BOOST_AUTO_TEST_CASE(each_kind_has_its_kernels,
                      *boost::unit_test::precondition(HasIsa{Isa::kAvx512Vbmi})) {
   Kernels counted = Best();
   counted.trunk_rows = CountedTrunkRows;
   counted.expert_rows = CountedExpertRows;
+  counted.expert_words = CountedExpertWords;
+  counted.table_rows = CountedTableRows;
   TinyModelOptions dense = TinyKimiLinear();
   dense.first_moe_layer = 2;
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3(), dense}) {
@@ -47,10 +64,12 @@ BOOST_AUTO_TEST_CASE(only_experts_of_prompts_are_multiplied_in_f32,
       ModelRig rig(model, {.kernels = &counted, .forward = {.fast = fast}});
       const auto tokens = RandomTokens(3, rig.config.vocab, 1);
       for (const bool is_prompt : {true, false}) {
-        slow = SlowCalls();
+        calls = Calls();
         rig.RunAlone(tokens, 1, is_prompt);
-        BOOST_TEST((slow.trunk > 0) == !fast);
-        BOOST_TEST((slow.expert > 0) == (is_prompt || !fast));
+        BOOST_TEST((calls.f32_trunk > 0) == !fast);
+        BOOST_TEST((calls.f32_expert > 0) == !fast);
+        BOOST_TEST((calls.expert_words > 0) == (fast && is_prompt));
+        BOOST_TEST((calls.tables > 0) == (fast && !is_prompt));
       }
     }
   }
