@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of experts times inputs in integers (word_input.h) with AVX-512 VNNI, for the many rows of a
-// prompt: vpdpwssd multiplies 32 pairs of words and adds them two by two, twice what a multiply-add
-// of floats does. A tile of 64 rows and some columns is decoded once for all inputs: the sum of the
-// stages' entries over the sum of their steps (book_forms.h), rounded to 15 bits, lies as
-// [pair of columns, row, 2], so that a lane is a row, a pair of inputs is broadcast, and no lanes
-// are to be added in the end. Runs only where CpuHas(Isa::kAvx512Vbmi). Any thread.
+// prompt (word_tiles_avx512.inc). A weight is the sum of the stages' entries over the sum of their
+// steps (book_forms.h), rounded to 15 bits. Runs only where CpuHas(Isa::kAvx512Vbmi). Any thread.
 
 #include "kernels/tables.h"
 
@@ -25,14 +22,11 @@ namespace waste {
 namespace {
 
 #include "kernels/stage_indices.inc"
+#include "kernels/word_tiles_avx512.inc"
 
-constexpr int64_t kLanes = 16;
-constexpr int64_t kRowVectors = kIndexBlock / kLanes;
 constexpr int64_t kTileBlocks = 4;  // of columns: 16 KB of weights, in the nearest cache
-constexpr int64_t kPairs = kWordBlock / 2;
-constexpr int64_t kPairWords = 2 * kIndexBlock;  // of a pair of columns, all rows
-constexpr int kInputsAtOnce = 3;                 // 12 sums of integers and 12 of floats
-static_assert(kTileBlocks * kPairs * kPairWords <= kRowsScratch * 2);
+static_assert(kTileRows == kIndexBlock);
+static_assert(kTileBlocks * ExpertInputs::kBlock * kTileRows <= kRowsScratch * 2);
 
 // Weights as integers: value = step * integer. Books so small that a step has no inverse are 0.
 struct WeightScale {
@@ -100,100 +94,14 @@ struct Block {
     for (int64_t v = first; v < first + count; ++v, tile += kPairsOfVector * kPairWords) {
       for (int64_t line = 0; line < kVectorStep; line += 64)
         FetchLine(AddressAt(indices, (vectors + v) * kVectorStep + line));
-      for (int64_t row = 0; row < kIndexBlock; row += kLanes) SixteenRows(v, row, tile);
+      for (int64_t row = 0; row < kTileRows; row += kLanes) SixteenRows(v, row, tile);
     }
-    constexpr int64_t kBlockVectors = kWordBlock / kVectorSize;
+    constexpr int64_t kBlockVectors = ExpertInputs::kBlock / kVectorSize;
     const int64_t missing = RoundUp(count, kBlockVectors) - count;
     if (missing > 0)
       __builtin_memset(tile, 0, static_cast<size_t>(missing * kPairsOfVector * kPairWords * 2));
   }
 };
-
-// Where the sums of some rows go, y[input * stride + row].
-struct Sums {
-  float* y;
-  int64_t stride;
-  __mmask16 there[kRowVectors];
-
-  WASTE_OP Sums(float* to, int64_t y_stride, int64_t rows) : y(to), stride(y_stride) {
-    for (int64_t j = 0; j < kRowVectors; ++j) there[j] = FirstLanes(rows - j * kLanes);
-  }
-  WASTE_OP __m512 Load(int64_t input, int64_t j) const {
-    return _mm512_maskz_loadu_ps(there[j], y + input * stride + j * kLanes);
-  }
-  WASTE_OP void Store(int64_t input, int64_t j, __m512 value) const {
-    _mm512_mask_storeu_ps(y + input * stride + j * kLanes, there[j], value);
-  }
-};
-
-// Decoded weights: `blocks` blocks of columns, the matrix's first ones or later ones.
-struct Tile {
-  const int16_t* words;
-  int64_t blocks;
-  float step;
-  bool is_first;
-};
-
-// Adds the tile's columns of kInputs inputs from number `first` on to their sums; the first columns
-// are written there.
-template <int kInputs>
-WASTE_SIMD void MultiplyTile(const Tile& tile, const WordInputs& inputs, int64_t first,
-                             const Sums& sums) {
-  const int16_t* words = tile.words;
-  __m512 total[kRowVectors][kInputs];
-  WASTE_UNROLL
-  for (int64_t j = 0; j < kRowVectors; ++j) {
-    WASTE_UNROLL
-    for (int64_t i = 0; i < kInputs; ++i)
-      total[j][i] = tile.is_first ? _mm512_setzero_ps() : sums.Load(first + i, j);
-  }
-  for (int64_t b = 0; b < tile.blocks; ++b) {
-    const WordInputs in = inputs.At(first, b);
-    __m512i sum[kRowVectors][kInputs];
-    WASTE_UNROLL
-    for (int64_t j = 0; j < kRowVectors; ++j) {
-      WASTE_UNROLL
-      for (int64_t i = 0; i < kInputs; ++i) sum[j][i] = _mm512_setzero_si512();
-    }
-    for (int64_t p = 0; p < kPairs; ++p, words += kPairWords) {
-      __m512i weights[kRowVectors];
-      WASTE_UNROLL
-      for (int64_t j = 0; j < kRowVectors; ++j)
-        weights[j] = _mm512_loadu_si512(words + 2 * kLanes * j);
-      WASTE_UNROLL
-      for (int64_t i = 0; i < kInputs; ++i) {
-        int32_t pair;
-        __builtin_memcpy(&pair, in.integers + i * in.blocks * kWordBlock + 2 * p, 4);
-        const __m512i x = _mm512_set1_epi32(pair);
-        WASTE_UNROLL
-        for (int64_t j = 0; j < kRowVectors; ++j)
-          sum[j][i] = _mm512_dpwssd_epi32(sum[j][i], weights[j], x);
-      }
-    }
-    WASTE_UNROLL
-    for (int64_t i = 0; i < kInputs; ++i) {
-      const __m512 scale = _mm512_set1_ps(in.scales[i * in.blocks] * tile.step);
-      WASTE_UNROLL
-      for (int64_t j = 0; j < kRowVectors; ++j)
-        total[j][i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[j][i]), scale, total[j][i]);
-    }
-  }
-  WASTE_UNROLL
-  for (int64_t j = 0; j < kRowVectors; ++j) {
-    WASTE_UNROLL
-    for (int64_t i = 0; i < kInputs; ++i) sums.Store(first + i, j, total[j][i]);
-  }
-}
-
-WASTE_SIMD void MultiplyInputs(const Tile& tile, const WordInputs& inputs, int64_t batch,
-                               const Sums& sums) {
-  int64_t i = 0;
-  for (; i + kInputsAtOnce <= batch; i += kInputsAtOnce)
-    MultiplyTile<kInputsAtOnce>(tile, inputs, i, sums);
-  static_assert(kInputsAtOnce == 3);
-  if (batch - i == 2) MultiplyTile<2>(tile, inputs, i, sums);
-  if (batch - i == 1) MultiplyTile<1>(tile, inputs, i, sums);
-}
 
 WASTE_SIMD void ScaleRows(const uint8_t* scales, int64_t batch, const Sums& sums) {
   for (int64_t j = 0; j < kRowVectors; ++j) {
@@ -205,10 +113,10 @@ WASTE_SIMD void ScaleRows(const uint8_t* scales, int64_t batch, const Sums& sums
 
 template <typename Indices>
 WASTE_SIMD void ExpertWordsAs(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
-                              const WordInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                              const ExpertInputs& inputs, int64_t batch, float* y, int64_t y_stride,
                               float* scratch) {
   int16_t* const tile = reinterpret_cast<int16_t*>(scratch);
-  constexpr int64_t kTileVectors = kTileBlocks * kWordBlock / kVectorSize;
+  constexpr int64_t kTileVectors = kTileBlocks * ExpertInputs::kBlock / kVectorSize;
   const WeightScale scale(w);
   Block<Indices> block;
   for (int s = 0; s < Indices::kStages; ++s) block.books[s] = w.books[static_cast<size_t>(s)];
@@ -220,8 +128,8 @@ WASTE_SIMD void ExpertWordsAs(const ExpertMatrix& w, int64_t row_begin, int64_t 
     for (int64_t v = 0; v < block.vectors; v += kTileVectors) {
       const int64_t left = block.vectors - v, count = left < kTileVectors ? left : kTileVectors;
       block.Decode(v, count, tile);
-      const int64_t first = v * kVectorSize / kWordBlock;
-      MultiplyInputs({tile, WordInputs::Blocks(count * kVectorSize), scale.step, v == 0},
+      const int64_t first = v * kVectorSize / ExpertInputs::kBlock;
+      MultiplyInputs({tile, ExpertInputs::Blocks(count * kVectorSize), scale.step, nullptr, v == 0},
                      inputs.At(0, first), batch, sums);
     }
     ScaleRows(w.scales + 2 * r, batch, sums);
@@ -229,7 +137,7 @@ WASTE_SIMD void ExpertWordsAs(const ExpertMatrix& w, int64_t row_begin, int64_t 
 }
 
 WASTE_SIMD void ExpertWords(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
-                            const WordInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                            const ExpertInputs& inputs, int64_t batch, float* y, int64_t y_stride,
                             float* scratch) {
   const auto run = [&]<typename Indices>(Indices) {
     ExpertWordsAs<Indices>(w, row_begin, row_end, inputs, batch, y, y_stride, scratch);
@@ -248,37 +156,14 @@ WASTE_SIMD void ExpertWords(const ExpertMatrix& w, int64_t row_begin, int64_t ro
   }
 }
 
-// One block of `count` columns. The largest magnitude is found among bits, whose order is that of
-// magnitudes, with infinity above all numbers and a NaN above infinity: what is not finite makes
-// the scale so too.
-WASTE_SIMD float RoundBlock(const float* x, int64_t count, int16_t* integers) {
-  const __m512 values[2] = {_mm512_maskz_loadu_ps(FirstLanes(count), x),
-                            _mm512_maskz_loadu_ps(FirstLanes(count - kLanes), x + kLanes)};
-  const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
-  const int32_t bits = _mm512_reduce_max_epi32(
-      _mm512_max_epi32(_mm512_and_si512(_mm512_castps_si512(values[0]), magnitude),
-                       _mm512_and_si512(_mm512_castps_si512(values[1]), magnitude)));
-  float largest;
-  __builtin_memcpy(&largest, &bits, 4);
-  constexpr float kLeast = 1e-30f, kMost = static_cast<float>(kMostInputWord);
-  const __m512 inverse = _mm512_set1_ps(largest < kLeast ? 0.0f : kMost / largest);
-  for (int64_t i = 0; i < 2; ++i) {
-    const __m512i q = _mm512_cvtps_epi32(_mm512_mul_ps(values[i], inverse));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(integers + kLanes * i),
-                        _mm512_cvtsepi32_epi16(q));
-  }
-  return largest < kLeast ? 0.0f : largest / kMost;
-}
-
 WASTE_SIMD void RoundInput(const float* x, int64_t columns, int16_t* integers, float* scales) {
-  for (int64_t c = 0; c < columns; c += kWordBlock, integers += kWordBlock)
-    *scales++ = RoundBlock(x + c, columns - c, integers);
+  RoundBlocks<ExpertInputs>(x, columns, integers, scales);
 }
 
 }  // namespace
 
 void AddExpertWordKernels(Kernels& kernels) {
-  kernels.round_input = RoundInput;
+  kernels.round_expert_input = RoundInput;
   kernels.expert_words = ExpertWords;
 }
 

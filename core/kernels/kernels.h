@@ -15,6 +15,7 @@
 
 #include "base/checked.h"
 #include "base/status.h"
+#include "kernels/word_input.h"
 #include "os/system.h"
 #include "quant/expert_format.h"
 #include "quant/trunk_format.h"
@@ -30,7 +31,6 @@ inline constexpr int64_t RowsScratch(int64_t columns) {
 }
 
 struct IndexChunks;  // expert_tables.h
-struct WordInputs;   // word_input.h
 
 struct Kernels {
   Isa isa;
@@ -77,17 +77,24 @@ struct Kernels {
   void (*split_rows)(const TrunkMatrix& w, int64_t row_begin, int64_t row_end,
                      const uint8_t* inputs, int64_t batch, float* y, int64_t y_stride);
 
-  // The same for an expert's matrix; row_begin is a multiple of 64. The row's scale is applied to
+  // The same for many inputs, 64 rows at a time, with others' integers (word_input.h).
+  // round_trunk_input fills a row of TrunkInputs. `scratch` is that of trunk_rows.
+  void (*round_trunk_input)(const float* x, int64_t columns, int16_t* integers, float* scales);
+  void (*trunk_words)(const TrunkMatrix& w, int64_t row_begin, int64_t row_end,
+                      const TrunkInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                      float* scratch);
+
+  // trunk_rows for an expert's matrix; row_begin is a multiple of 64. The row's scale is applied to
   // the finished sum: one rounding more.
   void (*expert_rows)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                       int64_t x_stride, int64_t batch, float* y, int64_t y_stride, float* scratch);
 
   // expert_rows with inputs in integers (word_input.h), for many of them, where the ISA has
-  // instructions for them; elsewhere both are null. round_input fills a row of a WordInputs.
+  // instructions for them; elsewhere both are null. round_expert_input fills a row of ExpertInputs.
   // `scratch` is that of expert_rows. Within 0.1 % of the rms of expert_rows.
-  void (*round_input)(const float* x, int64_t columns, int16_t* integers, float* scales);
+  void (*round_expert_input)(const float* x, int64_t columns, int16_t* integers, float* scales);
   void (*expert_words)(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
-                       const WordInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                       const ExpertInputs& inputs, int64_t batch, float* y, int64_t y_stride,
                        float* scratch);
 
   // expert_rows for one input by look-up tables (expert_tables.h), one group of vectors after the

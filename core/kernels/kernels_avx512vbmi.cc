@@ -16,6 +16,7 @@ const Kernels* Avx512VbmiKernels() {
     AddBuildTableKernel(kernels);
     AddTableRowKernels(kernels);
     AddSplitKernels(kernels);
+    AddTrunkWordKernels(kernels);
     AddExpertWordKernels(kernels);
     return kernels;
   }();

@@ -21,6 +21,7 @@ const Kernels* NeonKernels();
 void AddBuildTableKernel(Kernels& kernels);   // build_table_avx512vbmi.cc
 void AddTableRowKernels(Kernels& kernels);    // table_rows_avx512vbmi.cc
 void AddSplitKernels(Kernels& kernels);       // trunk_split_avx512vbmi.cc
+void AddTrunkWordKernels(Kernels& kernels);   // trunk_words_avx512vbmi.cc
 void AddExpertWordKernels(Kernels& kernels);  // expert_words_avx512vbmi.cc
 
 // Parts of NeonKernels() in files of their own: build_table_neon.cc, table_rows_neon.cc.

@@ -12,7 +12,7 @@ namespace waste {
 namespace {
 
 int64_t InputFloats(const ExpertPlan& plan, int64_t slots, int64_t columns) {
-  return plan.words ? WordInputs::Floats(slots, columns) : slots * columns;
+  return plan.words ? ExpertInputs::Floats(slots, columns) : slots * columns;
 }
 
 }  // namespace
@@ -85,19 +85,19 @@ void ExpertCompute::LookUp(std::span<const ExpertTile> tiles, Rows tables_of,
 }
 
 ExpertCompute::Inputs ExpertCompute::InputsIn(float* memory, int64_t columns) const {
-  return {memory, WordInputs::In(memory, s_.slots, columns), columns};
+  return {memory, ExpertInputs::In(memory, s_.slots, columns), columns};
 }
 
 // `column` is a multiple of kIndexBlock, and so of blocks of words.
 void ExpertCompute::Put(const Inputs& inputs, int64_t slot, int64_t column, const float* values,
                         int64_t count) {
-  static_assert(kIndexBlock % kWordBlock == 0);
+  static_assert(kIndexBlock % ExpertInputs::kBlock == 0);
   if (!words_) {
     std::copy_n(values, count, inputs.floats + slot * inputs.columns + column);
     return;
   }
-  const WordInputs to = inputs.words.At(slot, column / kWordBlock);
-  compute_.kernels.round_input(values, count, to.integers, to.scales);
+  const ExpertInputs to = inputs.words.At(slot, column / ExpertInputs::kBlock);
+  compute_.kernels.round_expert_input(values, count, to.integers, to.scales);
 }
 
 void ExpertCompute::Apply(const ExpertMatrix& w, int64_t begin, int64_t end, const Inputs& inputs,

@@ -40,7 +40,7 @@ struct ExpertTile {
 
 struct ExpertScratch {
   int64_t slots;
-  float* gathered;  // [slots, outer]: inputs, as floats or WordInputs
+  float* gathered;  // [slots, outer]: inputs, as floats or ExpertInputs
   float* inner;     // [slots, inner], likewise
   float* down;      // [slots, outer]: outputs
   TableScratch tables;
@@ -69,7 +69,7 @@ class ExpertCompute {
   // Inputs of a matrix, a row a slot.
   struct Inputs {
     float* floats;
-    WordInputs words;
+    ExpertInputs words;
     int64_t columns;
   };
   Inputs InputsIn(float* memory, int64_t columns) const;

@@ -78,12 +78,12 @@ void ExpertWords(benchmark::State& state, const ExpertCodec& codec, int64_t batc
   const ExpertData data(codec, kInner, kHidden, count);
   const AlignedBuffer x = RandomFloats(batch * kHidden);
   AlignedBuffer y = RandomFloats(batch * kInner);
-  AlignedBuffer memory = *AlignedBuffer::AllocateHuge(4 * WordInputs::Floats(batch, kHidden));
+  AlignedBuffer memory = *AlignedBuffer::AllocateHuge(4 * ExpertInputs::Floats(batch, kHidden));
   AlignedBuffer scratch = *AlignedBuffer::AllocateHuge(1 << 20);
-  const WordInputs inputs = WordInputs::In(memory.floats(), batch, kHidden);
+  const ExpertInputs inputs = ExpertInputs::In(memory.floats(), batch, kHidden);
   for (int64_t b = 0; b < batch; ++b) {
-    const WordInputs one = inputs.At(b, 0);
-    kernels->round_input(x.floats() + b * kHidden, kHidden, one.integers, one.scales);
+    const ExpertInputs one = inputs.At(b, 0);
+    kernels->round_expert_input(x.floats() + b * kHidden, kHidden, one.integers, one.scales);
   }
   int64_t turn = 0;
   for (auto _ : state) {
@@ -207,10 +207,10 @@ void RegisterExperts(int32_t threads) {
     }
   for (const ExpertCodec& codec : {kCodecs[1], kCodecs[4]})
     for (const int64_t batch : {1, 2, 3, 6, 16, 64, 256})
-      benchmark::RegisterBenchmark((std::string("expert_words/") + CodecName(codec) +
-                                    "/batch:" + std::to_string(batch))
-                                       .c_str(),
-                                   [=](benchmark::State& s) { ExpertWords(s, codec, batch); });
+      benchmark::RegisterBenchmark(
+          (std::string("expert_words/") + CodecName(codec) + "/batch:" + std::to_string(batch))
+              .c_str(),
+          [=](benchmark::State& s) { ExpertWords(s, codec, batch); });
   for (const ExpertCodec& codec : {kCodecs[1], kCodecs[4]})
     benchmark::RegisterBenchmark(
         (std::string("expert_plain/") + CodecName(codec)).c_str(),

@@ -6,6 +6,7 @@
 
 #include "bench_case.h"
 #include "kernels/split_input.h"
+#include "kernels/word_input.h"
 
 namespace waste {
 namespace {
@@ -60,6 +61,37 @@ void SplitRows(benchmark::State& state, TrunkFormat format, int64_t rows, int64_
   ReportBytes(state, bytes, MemoryLimit(state.threads()));
 }
 
+// As trunk/batch:512, with inputs in words, which are made outside.
+void TrunkWords(benchmark::State& state, TrunkFormat format, int64_t rows, int64_t batch) {
+  if (kernels->trunk_words == nullptr) return state.SkipWithError("this ISA has no such products");
+  const int64_t columns = kHidden;
+  const AlignedBuffer payload = RandomBytes(rows * TrunkRowBytes(format, columns));
+  const AlignedBuffer scales = Scales(rows * TrunkRowGroups(columns));
+  const AlignedBuffer x = RandomFloats(batch * columns);
+  AlignedBuffer memory = *AlignedBuffer::AllocateHuge(4 * TrunkInputs::Floats(batch, columns));
+  AlignedBuffer scratch = *AlignedBuffer::AllocateHuge(4 * RowsScratch(columns));
+  const TrunkInputs inputs = TrunkInputs::In(memory.floats(), batch, columns);
+  for (int64_t b = 0; b < batch; ++b) {
+    const TrunkInputs one = inputs.At(b, 0);
+    kernels->round_trunk_input(x.floats() + b * columns, columns, one.integers, one.scales);
+  }
+  AlignedBuffer y = RandomFloats(batch * rows);
+  const TrunkMatrix w{format, rows, columns, payload.data(), scales.data()};
+  for (auto _ : state)
+    kernels->trunk_words(w, 0, rows, inputs, batch, y.floats(), rows, scratch.floats());
+  ReportFlops(state, 2 * rows * columns * batch);
+}
+
+void RegisterWords() {
+  for (const TrunkFormat format : {TrunkFormat::kQ4G, TrunkFormat::kQ8G})
+    for (const int64_t batch : {16, 32, 64, 128, 512})
+      benchmark::RegisterBenchmark(
+          (std::string("trunk_words/") + TrunkFormatName(format) +
+           "/batch:" + std::to_string(batch))
+              .c_str(),
+          [=](benchmark::State& s) { TrunkWords(s, format, 4096, batch); });
+}
+
 void RegisterSplit(int32_t threads) {
   for (const TrunkFormat format : {TrunkFormat::kQ4G, TrunkFormat::kQ8G})
     for (const int64_t batch : {1, 2, 4, 8}) {
@@ -84,6 +116,7 @@ void RegisterTrunk(int32_t threads) {
       if (batch == 1) SetThreads(bench, threads);
     }
   RegisterSplit(threads);
+  RegisterWords();
 }
 
 }  // namespace waste

@@ -22,11 +22,11 @@ namespace {
 constexpr int64_t kColumns[] = {8, 24, 32, 40, 128, 136, 1000, 2304};
 
 std::vector<float> Rounded(const Kernels& kernels, const float* x, int64_t columns, int64_t batch) {
-  std::vector<float> memory(WordInputs::Floats(batch, columns), -77.0f);
-  const WordInputs inputs = WordInputs::In(memory.data(), batch, columns);
+  std::vector<float> memory(ExpertInputs::Floats(batch, columns), -77.0f);
+  const ExpertInputs inputs = ExpertInputs::In(memory.data(), batch, columns);
   for (int64_t b = 0; b < batch; ++b) {
-    const WordInputs one = inputs.At(b, 0);
-    kernels.round_input(x + b * columns, columns, one.integers, one.scales);
+    const ExpertInputs one = inputs.At(b, 0);
+    kernels.round_expert_input(x + b * columns, columns, one.integers, one.scales);
   }
   return memory;
 }
@@ -38,7 +38,7 @@ std::vector<float> Apply(const Kernels& kernels, const ExpertMatrix& w, const fl
   std::vector<float> y(batch * w.rows, -77.0f), scratch(RowsScratch(w.columns));
   for (int64_t r = 0; r < w.rows; r += step)
     kernels.expert_words(w, r, std::min(w.rows, r + step),
-                         WordInputs::In(memory.data(), batch, w.columns), batch, y.data(), w.rows,
+                         ExpertInputs::In(memory.data(), batch, w.columns), batch, y.data(), w.rows,
                          scratch.data());
   return y;
 }
@@ -114,12 +114,13 @@ WASTE_WORDS_CASE(a_result_does_not_depend_on_the_batch_nor_on_how_rows_are_split
 WASTE_WORDS_CASE(blocks_are_rounded_by_themselves) {
   const std::vector<float> x = RandomFloats(180, 200);
   std::vector<float> whole = Rounded(kernels, x.data(), 200, 1);
-  const WordInputs inputs = WordInputs::In(whole.data(), 1, 200);
-  std::vector<int16_t> integers(WordInputs::Blocks(200) * kWordBlock);
-  std::vector<float> scales(WordInputs::Blocks(200));
+  const ExpertInputs inputs = ExpertInputs::In(whole.data(), 1, 200);
+  std::vector<int16_t> integers(ExpertInputs::Blocks(200) * ExpertInputs::kBlock);
+  std::vector<float> scales(ExpertInputs::Blocks(200));
   for (const int64_t begin : {128, 0}) {
     const int64_t end = begin == 0 ? 128 : 200;
-    kernels.round_input(&x[begin], end - begin, &integers[begin], &scales[begin / kWordBlock]);
+    kernels.round_expert_input(&x[begin], end - begin, &integers[begin],
+                               &scales[begin / ExpertInputs::kBlock]);
   }
   BOOST_TEST(std::equal(integers.begin(), integers.end(), inputs.integers));
   BOOST_TEST(std::equal(scales.begin(), scales.end(), inputs.scales));
@@ -198,12 +199,12 @@ WASTE_WORDS_CASE(nothing_beyond_matrix_inputs_and_rows_is_touched) {
       for (const int64_t batch : {1, 2, 5}) {
         const std::vector<float> values = RandomFloats(184, batch * columns);
         Guarded<float> x(values), y(std::vector<float>(batch * rows, -77.0f));
-        Guarded<float> memory(std::vector<float>(WordInputs::Floats(batch, columns)));
+        Guarded<float> memory(std::vector<float>(ExpertInputs::Floats(batch, columns)));
         std::vector<float> scratch(RowsScratch(columns));
-        const WordInputs inputs = WordInputs::In(memory.data(), batch, columns);
+        const ExpertInputs inputs = ExpertInputs::In(memory.data(), batch, columns);
         for (int64_t b = batch - 1; b >= 0; --b) {
-          const WordInputs one = inputs.At(b, 0);
-          kernels.round_input(x.data() + b * columns, columns, one.integers, one.scales);
+          const ExpertInputs one = inputs.At(b, 0);
+          kernels.round_expert_input(x.data() + b * columns, columns, one.integers, one.scales);
         }
         kernels.expert_words(w, 64, rows, inputs, batch, y.data(), rows, scratch.data());
         const std::vector<float> expected = Apply(kernels, expert.w, values.data(), batch, 128);

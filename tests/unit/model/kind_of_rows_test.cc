@@ -35,7 +35,7 @@ void CountedExpertRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end
 }
 
 void CountedExpertWords(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
-                        const WordInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                        const ExpertInputs& inputs, int64_t batch, float* y, int64_t y_stride,
                         float* scratch) {
   ++calls.expert_words;
   Best().expert_words(w, row_begin, row_end, inputs, batch, y, y_stride, scratch);
