@@ -133,6 +133,24 @@ struct Checked {
     Require(kFast()->isa,
             CompareSplitRows(*kFast(), w, row_begin, row_end, inputs, batch, y, y_stride));
   }
+  static void RoundTrunkInput(const float* x, int64_t columns, int16_t* integers, float* scales) {
+    Require(kFast()->isa, CompareRoundTrunkInput(*kFast(), x, columns, integers, scales));
+  }
+  static void TrunkWords(const TrunkMatrix& w, int64_t row_begin, int64_t row_end,
+                         const TrunkInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                         float* scratch) {
+    Require(kFast()->isa, CompareTrunkWords(*kFast(), w, row_begin, row_end, inputs, batch, y,
+                                            y_stride, scratch));
+  }
+  static void RoundExpertInput(const float* x, int64_t columns, int16_t* integers, float* scales) {
+    Require(kFast()->isa, CompareRoundExpertInput(*kFast(), x, columns, integers, scales));
+  }
+  static void ExpertWords(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
+                          const ExpertInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                          float* scratch) {
+    Require(kFast()->isa, CompareExpertWords(*kFast(), w, row_begin, row_end, inputs, batch, y,
+                                             y_stride, scratch));
+  }
   static void ExpertRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const float* x,
                          int64_t x_stride, int64_t batch, float* y, int64_t y_stride,
                          float* scratch) {
@@ -175,7 +193,11 @@ struct Checked {
       checked.trunk_transposed = TrunkTransposed;
       if (checked.split_input != nullptr) checked.split_input = SplitInput;
       if (checked.split_rows != nullptr) checked.split_rows = SplitRows;
+      if (checked.round_trunk_input != nullptr) checked.round_trunk_input = RoundTrunkInput;
+      if (checked.trunk_words != nullptr) checked.trunk_words = TrunkWords;
       checked.expert_rows = ExpertRows;
+      if (checked.round_expert_input != nullptr) checked.round_expert_input = RoundExpertInput;
+      if (checked.expert_words != nullptr) checked.expert_words = ExpertWords;
       if (checked.build_table != nullptr) checked.build_table = BuildTable;
       if (checked.table_rows != nullptr) checked.table_rows = TableRows;
       if (checked.finish_rows != nullptr) checked.finish_rows = FinishRows;

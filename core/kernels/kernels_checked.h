@@ -39,14 +39,23 @@ std::string CompareDeltaStep(const Kernels& fast, const float* state, float* nex
                              const float* decay, const float* k, const float* q, const float* v,
                              float beta, int64_t keys, int64_t values, float* out, float* scratch);
 
-// The same for those that the scalar table lacks. What fills a split input or tables is compared
-// with x in double by the layout, what reads them with the exact sum of what is in them: "scalar"
-// in the text is that. CompareSplitRows and CompareTableRows therefore do not see an error of what
-// filled them.
+// The same for those that the scalar table lacks. What fills an input or tables is compared with x
+// in double by the layout, what reads them with the exact sum of what is in them: "scalar" in the
+// text is that. It therefore does not see an error of what filled them.
 std::string CompareSplitInput(const Kernels& fast, const float* x, int64_t columns, uint8_t* out);
 std::string CompareSplitRows(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
                              int64_t row_end, const uint8_t* inputs, int64_t batch, float* y,
                              int64_t y_stride);
+std::string CompareRoundTrunkInput(const Kernels& fast, const float* x, int64_t columns,
+                                   int16_t* integers, float* scales);
+std::string CompareTrunkWords(const Kernels& fast, const TrunkMatrix& w, int64_t row_begin,
+                              int64_t row_end, const TrunkInputs& inputs, int64_t batch, float* y,
+                              int64_t y_stride, float* scratch);
+std::string CompareRoundExpertInput(const Kernels& fast, const float* x, int64_t columns,
+                                    int16_t* integers, float* scales);
+std::string CompareExpertWords(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
+                               int64_t row_end, const ExpertInputs& inputs, int64_t batch, float* y,
+                               int64_t y_stride, float* scratch);
 std::string CompareBuildTable(const Kernels& fast, const ExpertMatrix& w, const float* x,
                               int64_t group, const IndexChunks& next, uint8_t* table,
                               float* scratch);

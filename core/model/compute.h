@@ -17,6 +17,7 @@
 
 #include "base/checked.h"
 #include "kernels/kernels.h"
+#include "kernels/word_input.h"
 #include "parallel/thread_pool.h"
 
 namespace waste {
@@ -25,14 +26,29 @@ namespace waste {
 // kernels to be as fast as they get. A multiple of kDeltaChunk.
 inline constexpr int64_t kTileRows = 256;
 
-// Rows of f32 vectors, `stride` floats apart.
+// Rows of f32 vectors, `stride` floats apart. Those of prompts, which come first, and those of
+// tokens that are being written are multiplied by different kernels, whose results agree to the
+// tolerance of fast arithmetic: so a row's bits do not depend on how many there are.
 struct Rows {
   const float* data;
   int64_t stride;
   int64_t count;
+  int64_t prompts;  // of them
 
   const float* row(int64_t r) const { return data + r * stride; }
-  Rows Part(int64_t begin, int64_t part_count) const { return {row(begin), stride, part_count}; }
+  Rows Part(int64_t begin, int64_t part_count) const {
+    return {row(begin), stride, part_count, std::clamp(prompts - begin, int64_t{0}, part_count)};
+  }
+  // Others of the same tokens.
+  Rows At(const float* others, int64_t others_stride) const {
+    return {others, others_stride, count, prompts};
+  }
+};
+
+// The same in integers, where those are faster and allowed; else both are null.
+struct RowIntegers {
+  const uint8_t* split = nullptr;  // kernels/split_input.h
+  TrunkInputs words = {};          // kernels/word_input.h
 };
 
 // y = W x for the rows of x that it is run with: y is [x.count, w->rows], y_stride floats apart.
@@ -54,22 +70,22 @@ class Compute {
   static constexpr int64_t kPieceWork = int64_t{1} << 16;
 
   // Rows whose inputs are integers at a time: they stay in the second cache.
-  static constexpr int64_t kSplitRows = 64;
+  static constexpr int64_t kSplitRows = 64, kWordRows = 128;
+  // Memory that the integers of `count` rows take, or of as many as are made at a time.
+  static int64_t IntegerBytes(int64_t columns, int64_t count);
+  static int64_t IntegerBytes(int64_t columns);
 
-  // Kernels take so many rows of a matrix at a time; with many inputs, tiles of them.
-  static constexpr int64_t kRowStep = 4;
-  static constexpr int64_t kManyInputs = 16, kManyRowStep = 16;
-  // Rows of a piece when one takes `work`.
-  static int64_t RowGrain(int64_t work, int64_t inputs);
+  // Rows of a matrix in a piece for these inputs when one takes `work`.
+  int64_t RowGrain(int64_t work, Rows x) const;
 
   int32_t threads() const { return pool_.threads(); }
-  // Most rows that a body which calls Split may have.
-  int64_t most_rows() const { return split_ == nullptr ? kTileRows : kSplitRows; }
+  // How many rows of x, from the first on, a body may give to Integers: all of one kind.
+  int64_t PieceRows(Rows x) const;
 
-  // `scratch` is [pool.threads()] pieces of `scratch_bytes` each. `split` has room for the integers
-  // of kSplitRows inputs of any projection; null, and all is multiplied in f32.
+  // `scratch` is [pool.threads()] pieces of `scratch_bytes` each. `integers` is IntegerBytes of the
+  // widest projection; null, and all is multiplied in f32.
   Compute(const Kernels& table, ThreadPool& pool, uint8_t* scratch, int64_t scratch_bytes,
-          uint8_t* split);
+          uint8_t* integers);
 
   const Kernels& kernels;
 
@@ -109,18 +125,19 @@ class Compute {
   // All projections of the same input, in one parallel region.
   void Project(std::span<const Projection> projections, Rows x);
 
-  // For bodies that multiply by themselves: x, at most most_rows(), in integers where that is
-  // faster and allowed, else null; until the next call of this or Project.
-  const uint8_t* Split(Rows x, int64_t columns);
-  // The same in memory of the caller's, which has room for SplitBytes(columns) a row.
-  const uint8_t* SplitInto(Rows x, int64_t columns, uint8_t* memory) const;
-  // Rows [begin, end) of y = W x, with what Split gave for x. `scratch` holds RowsScratch floats.
-  void Multiply(const TrunkMatrix& w, int64_t begin, int64_t end, Rows x, const uint8_t* split,
-                float* y, int64_t y_stride, float* scratch) const;
+  // For bodies that multiply by themselves: x, at most PieceRows(x), in integers, until the next
+  // call of this or Project.
+  RowIntegers Integers(Rows x, int64_t columns);
+  // The same in memory of the caller's, IntegerBytes(columns, x.count) of it.
+  RowIntegers IntegersIn(uint8_t* memory, Rows x, int64_t columns) const;
+  // Rows [begin, end) of y = W x, with x's integers. `scratch` holds RowsScratch floats.
+  void Multiply(const TrunkMatrix& w, int64_t begin, int64_t end, Rows x,
+                const RowIntegers& integers, float* y, int64_t y_stride, float* scratch) const;
 
  private:
   static bool TakesIntegers(const TrunkMatrix& w);
-  // At most most_rows() rows; `y_row` is where the first one's results are.
+  bool TakesWords(Rows x) const { return integers_ != nullptr && x.prompts > 0; }
+  // At most PieceRows(x); `y_row` is where the first one's results are.
   void ProjectSome(std::span<const Projection> projections, Rows x, int64_t y_row);
   struct alignas(64) Flag {
     std::atomic<bool> taken{false};
@@ -129,7 +146,7 @@ class Compute {
   ThreadPool& pool_;
   uint8_t* scratch_;
   int64_t scratch_bytes_;
-  uint8_t* split_;
+  uint8_t* integers_;
   std::unique_ptr<Flag[]> flags_;  // [threads]
 };
 

@@ -22,15 +22,14 @@ int64_t FfnScratch::ThreadBytes(const ModelConfig& config) {
 
 namespace {
 
-// At most compute.most_rows() rows.
+// At most compute.PieceRows(x).
 void RunTile(Compute& compute, const ModelConfig& config, const FfnWeights& w,
              const FfnScratch& scratch, Rows x, float* out) {
   float* inner = scratch.inner;  // [rows, w.inner]: gate, then its activation
 
   // A piece makes the same rows of gate and up, so that the activation follows at once.
-  const int64_t grain =
-      std::min(Compute::RowGrain(2 * config.hidden * x.count, x.count), Compute::kBlock);
-  const uint8_t* const split = compute.Split(x, config.hidden);
+  const int64_t grain = std::min(compute.RowGrain(2 * config.hidden * x.count, x), Compute::kBlock);
+  const RowIntegers integers = compute.Integers(x, config.hidden);
   compute.Run(w.inner, grain, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute);
     Arena arena(thread.memory());
@@ -38,24 +37,28 @@ void RunTile(Compute& compute, const ModelConfig& config, const FfnWeights& w,
     float* up = arena.Floats(x.count * Compute::kBlock);  // [rows, kBlock]
     for (int64_t r = begin; r < end; r += Compute::kBlock) {
       const int64_t n = std::min(end - r, Compute::kBlock);
-      compute.Multiply(w.gate, r, r + n, x, split, inner, w.inner, kernel_scratch);
-      compute.Multiply(RowsOf(w.up, r, r + n), 0, n, x, split, up, Compute::kBlock, kernel_scratch);
+      compute.Multiply(w.gate, r, r + n, x, integers, inner, w.inner, kernel_scratch);
+      compute.Multiply(RowsOf(w.up, r, r + n), 0, n, x, integers, up, Compute::kBlock,
+                       kernel_scratch);
       for (int64_t row = 0; row < x.count; ++row)
         Activate(compute.kernels, config, inner + row * w.inner + r, up + row * Compute::kBlock, n);
     }
   });
 
   const Projection down[] = {{&w.down, out, config.hidden}};
-  compute.Project(down, {inner, w.inner, x.count});
+  compute.Project(down, x.At(inner, w.inner));
 }
 
 }  // namespace
 
 void RunFfn(Compute& compute, const ModelConfig& config, const FfnWeights& w,
             const FfnScratch& scratch, Rows x, float* out) {
-  for (int64_t row = 0; row < x.count; row += compute.most_rows())
-    RunTile(compute, config, w, scratch, x.Part(row, std::min(x.count - row, compute.most_rows())),
-            out + row * config.hidden);
+  for (int64_t row = 0; row < x.count;) {
+    const Rows rest = x.Part(row, x.count - row);
+    const Rows piece = rest.Part(0, compute.PieceRows(rest));
+    RunTile(compute, config, w, scratch, piece, out + row * config.hidden);
+    row += piece.count;
+  }
 }
 
 }  // namespace waste

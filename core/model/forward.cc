@@ -11,7 +11,6 @@
 
 #include "base/aligned_buffer.h"
 #include "base/check.h"
-#include "kernels/split_input.h"
 #include "model/arena.h"
 #include "model/attn_res.h"
 #include "model/compute.h"
@@ -49,15 +48,15 @@ int64_t ProjectThreadBytes(const ModelConfig& config) {
 
 struct ForwardPlan {
   ExpertPlan experts;
-  bool split;    // inputs of the trunk in integers
-  int64_t rows;  // most of a step
+  bool integers;  // inputs of the trunk in those
+  int64_t rows;   // most of a step
   int64_t threads;
 
   ForwardPlan(const ExpertCodec& codec, const Kernels& kernels, int32_t thread_count,
               const ForwardOptions& options)
       : experts{codec, options.fast && kernels.table_rows != nullptr,
                 options.fast && kernels.expert_words != nullptr},
-        split(options.fast && kernels.split_rows != nullptr),
+        integers(options.fast && kernels.split_rows != nullptr && kernels.trunk_words != nullptr),
         rows(options.max_rows + Forward::kMaxWritten),
         threads(thread_count) {}
   int64_t tile_rows() const { return std::min(rows, kTileRows); }
@@ -74,7 +73,7 @@ struct ForwardScratch {
   MoeScratch moe;
   uint8_t* threads;  // [threads, thread_bytes]
   int64_t thread_bytes;
-  uint8_t* split = nullptr;  // [Compute::kSplitRows, SplitBytes(most columns)]
+  uint8_t* integers = nullptr;  // of rows, as long as the widest projection
 
   static ForwardScratch Plan(Arena& arena, const ModelConfig& config, const ForwardPlan& plan) {
     ForwardScratch s;
@@ -87,7 +86,7 @@ struct ForwardScratch {
                                        MoeScratch::ThreadBytes(config, plan.experts, plan.rows)}),
                              Arena::kAlignment);
     s.threads = arena.Bytes(plan.threads * s.thread_bytes);
-    if (plan.split) s.split = arena.Bytes(Compute::kSplitRows * SplitBytes(MostColumns(config)));
+    if (plan.integers) s.integers = arena.Bytes(Compute::IntegerBytes(MostColumns(config)));
     // One block runs at a time: they share what is left.
     const int64_t mark = arena.mark();
     s.kda = KdaScratch::Plan(arena, config, plan.tile_rows());
@@ -121,7 +120,7 @@ struct Forward::Impl {
         buffer(std::move(memory)),
         arena(buffer.data()),
         s(ForwardScratch::Plan(arena, config, plan)),
-        compute(kernels, pool, s.threads, s.thread_bytes, s.split),
+        compute(kernels, pool, s.threads, s.thread_bytes, s.integers),
         moe(compute, config, plan.experts, experts, s.moe) {
     order.reserve(static_cast<size_t>(plan.rows));
     slices.reserve(static_cast<size_t>(2 * plan.rows));
@@ -282,11 +281,11 @@ Status Forward::Impl::RunLayer(int64_t layer, const std::function<bool()>& stop)
   }
 
   NormInput(0, rows, blocks, w.ffn_res_query, w.ffn_norm);
-  const Rows input{s.input, config.hidden, rows};
+  const Rows input{s.input, config.hidden, rows, prompt_rows};
   if (config.is_moe(layer)) {
     const bool next_has_experts = layer + 1 < config.layers && config.is_moe(layer + 1);
     const MoeWeights* next = next_has_experts ? &weights.layers[layer + 1].moe : nullptr;
-    WASTE_TRY(moe.Run(layer, w.moe, next, input, prompt_rows, stop, s.output));
+    WASTE_TRY(moe.Run(layer, w.moe, next, input, stop, s.output));
   } else {
     RunFfn(compute, config, w.dense, s.dense, input, s.output);
   }
@@ -305,7 +304,7 @@ void Forward::Impl::RunAttention(int64_t layer, const Tile& tile, int64_t blocks
   if (begins_block)
     std::copy_n(s.x + at, floats, s.blocks + blocks_before * plan.rows * config.hidden + at);
 
-  const Rows input{s.input + at, config.hidden, tile.rows};
+  const Rows input{s.input + at, config.hidden, tile.rows, tile.is_written ? 0 : tile.rows};
   const auto of_tile = std::span(slices).subspan(static_cast<size_t>(tile.first_slice),
                                                  static_cast<size_t>(tile.slices));
   if (config.attention[layer] == AttentionKind::kKda)
@@ -377,14 +376,14 @@ void Forward::Impl::ProjectRows(std::span<const int64_t> of_row, std::span<float
       PrepareRow(of_row[static_cast<size_t>(i)], blocks, weights.final_res_query,
                  weights.final_norm, s.input + i * config.hidden);
   });
-  ProjectHead({s.input, config.hidden, count}, logits);
+  ProjectHead({s.input, config.hidden, count, 0}, logits);
 }
 
 // The rows' logits lie in as many places: a piece is projected aside and then copied out.
 void Forward::Impl::ProjectHead(Rows x, std::span<float* const> logits) {
   const int64_t count = x.count;
-  const uint8_t* const split = compute.Split(x, config.hidden);
-  const int64_t grain = std::min(Compute::RowGrain(config.hidden * count, count), Compute::kBlock);
+  const RowIntegers integers = compute.Integers(x, config.hidden);
+  const int64_t grain = std::min(compute.RowGrain(config.hidden * count, x), Compute::kBlock);
   compute.Run(config.vocab, grain, [&](int64_t begin, int64_t end) {
     const Compute::Scratch thread(compute);
     Arena pieces(thread.memory());
@@ -392,7 +391,7 @@ void Forward::Impl::ProjectHead(Rows x, std::span<float* const> logits) {
     float* y = pieces.Floats(count * Compute::kBlock);  // [rows, kBlock]
     for (int64_t r = begin; r < end; r += Compute::kBlock) {
       const int64_t n = std::min(end - r, Compute::kBlock);
-      compute.Multiply(RowsOf(weights.head, r, r + n), 0, n, x, split, y, Compute::kBlock,
+      compute.Multiply(RowsOf(weights.head, r, r + n), 0, n, x, integers, y, Compute::kBlock,
                        kernel_scratch);
       for (int64_t i = 0; i < count; ++i) std::copy_n(y + i * Compute::kBlock, n, logits[i] + r);
     }

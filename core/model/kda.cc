@@ -170,10 +170,10 @@ void RunKda(Compute& compute, const ModelConfig& config, const KdaWeights& w, co
                              {&w.f_a, s.f_a, dim}, {&w.beta, s.beta, kda.heads}};
   compute.Project(of_x, x);
   const Projection decay[] = {{&w.f_b, s.decay, width}};
-  compute.Project(decay, {s.f_a, dim, x.count});
+  compute.Project(decay, x.At(s.f_a, dim));
   if (!kda.full_rank_gate) {
     const Projection gate[] = {{&w.gate_b, s.gate, width}};
-    compute.Project(gate, {s.gate_a, dim, x.count});
+    compute.Project(gate, x.At(s.gate_a, dim));
   }
 
   const Head one{compute, config, w, s, layer};
@@ -186,7 +186,7 @@ void RunKda(Compute& compute, const ModelConfig& config, const KdaWeights& w, co
   });
 
   const Projection project_out[] = {{&w.out, out, config.hidden}};
-  compute.Project(project_out, {s.q, width, x.count});
+  compute.Project(project_out, x.At(s.q, width));
 }
 
 }  // namespace waste

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "kernels/split_input.h"
 #include "model/latent_attention.h"
 #include "model/primitives.h"
 
@@ -24,8 +23,8 @@ struct Block {
 struct BlockScratch {
   float* query;  // [rows, cache width]: q~ and the rope part
   LatentSums sums;
-  float* mean;     // [rows, kv_lora]
-  uint8_t* split;  // the same in integers
+  float* mean;        // [rows, kv_lora]
+  uint8_t* integers;  // the same
   float* kernel;
   LatentScratch latent;
 
@@ -36,7 +35,7 @@ struct BlockScratch {
                      .largest = arena.Floats(kAttentionQueries),
                      .total = arena.Floats(kAttentionQueries)},
             .mean = arena.Floats(kAttentionQueries * rank),
-            .split = arena.Bytes(kAttentionQueries * SplitBytes(rank)),
+            .integers = arena.Bytes(Compute::IntegerBytes(rank, kAttentionQueries)),
             .kernel = arena.Floats(RowsScratch(rank)),
             .latent = LatentScratch::Plan(arena, mla)};
   }
@@ -80,10 +79,10 @@ struct PromptAttention {
   void WriteOutputs(const Block& block, const BlockScratch& scratch) const {
     const int64_t v_dim = mla.v_dim, stride = mla.heads * v_dim;
     const int64_t at = block.row * stride + block.head * v_dim;
-    const Rows mean{scratch.mean, mla.kv_lora_rank, block.rows};
+    const Rows mean{scratch.mean, mla.kv_lora_rank, block.rows, block.rows};
     compute.Multiply(RowsOf(w.value, block.head * v_dim, (block.head + 1) * v_dim), 0, v_dim, mean,
-                     compute.SplitInto(mean, mla.kv_lora_rank, scratch.split), s.out + at, stride,
-                     scratch.kernel);
+                     compute.IntegersIn(scratch.integers, mean, mla.kv_lora_rank), s.out + at,
+                     stride, scratch.kernel);
     if (!mla.output_gate) return;
     for (int64_t r = 0; r < block.rows; ++r)
       MultiplyBySigmoid(compute.kernels, s.gate + at + r * stride, v_dim, s.out + at + r * stride);
@@ -110,7 +109,7 @@ void ProjectQueries(Compute& compute, const MlaConfig& mla, const MlaWeights& w,
   for (int64_t r = 0; r < x.count; ++r)
     RmsNorm(compute.kernels, s.q_a + r * rank, w.q_norm, kLatentEps, rank, s.q_a + r * rank);
   const Projection q[] = {{&w.q_b, s.q, w.q_b.rows}};
-  compute.Project(q, {s.q_a, rank, x.count});
+  compute.Project(q, x.At(s.q_a, rank));
 }
 
 void AttendPrompt(Compute& compute, const MlaConfig& mla, const MlaWeights& w, const MlaScratch& s,
@@ -170,7 +169,7 @@ void RunMla(Compute& compute, const ModelConfig& config, const MlaWeights& w, co
   }
 
   const Projection project_out[] = {{&w.out, out, config.hidden}};
-  compute.Project(project_out, {s.out, mla.heads * mla.v_dim, x.count});
+  compute.Project(project_out, x.At(s.out, mla.heads * mla.v_dim));
 }
 
 }  // namespace waste

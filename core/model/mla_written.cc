@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "kernels/split_input.h"
 #include "model/primitives.h"
 
 namespace waste {
@@ -85,14 +84,14 @@ struct Attention {
     compute.Parallel(mla.heads, v_dim * rank * rows.count, [&](int64_t begin, int64_t end) {
       const Compute::Scratch thread(compute);
       Arena arena(thread.memory());
-      uint8_t* const split_memory = arena.Bytes(rows.count * SplitBytes(rank));
+      uint8_t* const memory = arena.Bytes(Compute::IntegerBytes(rank, rows.count));
       float* const kernel = arena.Floats(RowsScratch(rank));
       for (int64_t head = begin; head < end; ++head) {
-        const Rows mean{s.mean + head * rank, mla.heads * rank, rows.count};
-        const uint8_t* const split = compute.SplitInto(mean, rank, split_memory);
+        const Rows mean{s.mean + head * rank, mla.heads * rank, rows.count, 0};
+        const RowIntegers integers = compute.IntegersIn(memory, mean, rank);
         float* const of_head = rows.out + head * v_dim;
-        compute.Multiply(RowsOf(w.value, head * v_dim, (head + 1) * v_dim), 0, v_dim, mean, split,
-                         of_head, stride, kernel);
+        compute.Multiply(RowsOf(w.value, head * v_dim, (head + 1) * v_dim), 0, v_dim, mean,
+                         integers, of_head, stride, kernel);
         for (int64_t r = 0; rows.gate != nullptr && r < rows.count; ++r)
           MultiplyBySigmoid(compute.kernels, rows.gate + r * stride + head * v_dim, v_dim,
                             of_head + r * stride);
@@ -114,7 +113,7 @@ WrittenMlaScratch WrittenMlaScratch::Plan(Arena& arena, const MlaConfig& mla, in
 
 int64_t WrittenMlaScratch::ThreadBytes(const MlaConfig& mla, int64_t rows) {
   Arena arena;
-  arena.Bytes(rows * SplitBytes(mla.kv_lora_rank));
+  arena.Bytes(Compute::IntegerBytes(mla.kv_lora_rank, rows));
   arena.Floats(RowsScratch(mla.kv_lora_rank));
   return arena.peak_bytes();  // a LatentAttention is part of a prompt's block too
 }

@@ -103,7 +103,7 @@ Moe::Moe(Compute& compute, const ModelConfig& config, const ExpertPlan& plan, Ex
 }
 
 Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, Rows rows,
-                int64_t prompt_rows, const std::function<bool()>& stop, float* out) {
+                const std::function<bool()>& stop, float* out) {
   const MoeConfig& moe = config_.moe;
   Route(w, rows);
 
@@ -112,8 +112,8 @@ Status Moe::Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, Rows
                   .w = w,
                   .next = next,
                   .rows = rows,
-                  .z = latent ? Rows{s_.latent, moe.latent, rows.count} : rows,
-                  .first_table_row = tables_ ? prompt_rows : rows.count,
+                  .z = latent ? rows.At(s_.latent, moe.latent) : rows,
+                  .first_table_row = tables_ ? rows.prompts : rows.count,
                   .stop = stop,
                   .y = latent ? s_.y : out,
                   .out = out};
@@ -309,7 +309,7 @@ void Moe::Finish(const Layer& layer) {
   for (int64_t r = 0; norm != nullptr && r < layer.rows.count; ++r)
     RmsNorm(compute_.kernels, layer.y + r * latent, norm, config_.norm_eps, latent,
             layer.y + r * latent);
-  const Rows sums{layer.y, latent, layer.rows.count};
+  const Rows sums = layer.rows.At(layer.y, latent);
   for (int64_t row = 0; row < sums.count; row += kTileRows) {
     const int64_t count = std::min(sums.count - row, kTileRows);
     const Projection up[] = {{&layer.w.latent_up, s_.up, hidden}};

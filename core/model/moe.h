@@ -66,10 +66,10 @@ class Moe {
   Moe(Compute& compute, const ModelConfig& config, const ExpertPlan& plan, ExpertSource& source,
       const MoeScratch& scratch);
 
-  // `rows` are [count, hidden], out too, the first `prompt_rows` of prompts; `next` is the next
+  // `rows` are [count, hidden], out too; `next` is the next
   // layer's weights if that has experts, or null. Errors: those of the source.
   Status Run(int64_t layer, const MoeWeights& w, const MoeWeights* next, Rows rows,
-             int64_t prompt_rows, const std::function<bool()>& stop, float* out);
+             const std::function<bool()>& stop, float* out);
 
  private:
   struct Group;

@@ -61,7 +61,7 @@ class LookUpRig {
     for (int64_t i = 0; i < kChosen; ++i)
       pairs.push_back({&records_[random_() % kExperts], 0, out_.floats() + i * kHidden});
     tables_->Forget();
-    tables_->Run(pairs, {x_.floats(), kHidden, 1});
+    tables_->Run(pairs, {x_.floats(), kHidden, 1, 0});
   }
 
   static constexpr int64_t bytes() { return kChosen * 3 * kMatrixBytes; }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "bench_case.h"
-#include "kernels/split_input.h"
 #include "model/mla.h"
 #include "parallel/thread_pool.h"
 
@@ -87,11 +86,11 @@ class MlaRig {
         state_(*SessionState::Create(config_, positions)),
         thread_bytes_(std::max(MlaScratch::ThreadBytes(config_, 1), 4 * RowsScratch(Widest()))),
         threads_memory_(*AlignedBuffer::AllocateHuge(threads * thread_bytes_)),
-        split_(*AlignedBuffer::AllocateHuge(SplitBytes(Widest()))),
+        integers_(*AlignedBuffer::AllocateHuge(Compute::IntegerBytes(Widest()))),
         x_(RandomFloats(config_.hidden)),
         out_(RandomFloats(config_.hidden)),
         compute_(*kernels, *pool_, threads_memory_.data(), thread_bytes_,
-                 kernels->split_rows != nullptr ? split_.data() : nullptr) {
+                 kernels->split_rows != nullptr ? integers_.data() : nullptr) {
     Arena measure;
     MlaScratch::Plan(measure, config_, 1, 1);
     scratch_memory_ = *AlignedBuffer::AllocateHuge(measure.peak_bytes());
@@ -109,7 +108,7 @@ class MlaRig {
   // Not committed: the same position again and again.
   void Run(int64_t layer) {
     const SessionSlice slices[] = {{.state = state_.get(), .begin = 0, .count = 1}};
-    const Rows x{x_.floats(), config_.hidden, 1};
+    const Rows x{x_.floats(), config_.hidden, 1, 0};
     RunMla(compute_, config_, layers_[static_cast<size_t>(layer)].weights(), scratch_, layer,
            slices, x, out_.floats());
   }
@@ -126,7 +125,7 @@ class MlaRig {
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<SessionState> state_;
   const int64_t thread_bytes_;
-  AlignedBuffer threads_memory_, split_, scratch_memory_, x_, out_;
+  AlignedBuffer threads_memory_, integers_, scratch_memory_, x_, out_;
   Compute compute_;
   MlaScratch scratch_ = {};
   std::vector<MlaLayer> layers_;

@@ -26,6 +26,7 @@ struct Inputs {
   std::vector<uint8_t> indices = RandomBytes(4, ExpertIndexBytes(codec, kRows, kColumns));
   std::vector<float> book = RandomFloats(5, 256 * kVectorSize);
   std::vector<float> state = RandomFloats(6, kKeys* kValues);
+  std::vector<float> words_memory = {};
 
   std::string Dot(const Kernels& kernels) {
     float result;
@@ -74,6 +75,34 @@ struct Inputs {
     right.split_input(x.data(), kColumns, split.data());
     std::vector<float> out(kRows);
     return CompareSplitRows(kernels, Trunk(format), 3, kRows, split.data(), 1, out.data(), kRows);
+  }
+  std::string RoundTrunkInput(const Kernels& kernels) {
+    const TrunkInputs words = Words<TrunkInputs>();
+    return CompareRoundTrunkInput(kernels, x.data(), kColumns, words.integers, words.scales);
+  }
+  std::string RoundExpertInput(const Kernels& kernels) {
+    const ExpertInputs words = Words<ExpertInputs>();
+    return CompareRoundExpertInput(kernels, x.data(), kColumns, words.integers, words.scales);
+  }
+  std::string TrunkWords(const Kernels& kernels, const Kernels& right, TrunkFormat format) {
+    const TrunkInputs words = Words<TrunkInputs>();
+    right.round_trunk_input(x.data(), kColumns, words.integers, words.scales);
+    std::vector<float> out(kRows), scratch(RowsScratch(kColumns));
+    return CompareTrunkWords(kernels, Trunk(format), 3, kRows, words, 1, out.data(), kRows,
+                             scratch.data());
+  }
+  std::string ExpertWords(const Kernels& kernels, const Kernels& right,
+                          const RandomExpert& expert) {
+    const ExpertInputs words = Words<ExpertInputs>();
+    right.round_expert_input(x.data(), kColumns, words.integers, words.scales);
+    std::vector<float> out(kRows), scratch(RowsScratch(kColumns));
+    return CompareExpertWords(kernels, expert.w, 0, kRows, words, 1, out.data(), kRows,
+                              scratch.data());
+  }
+  template <typename Kind>
+  Kind Words() {
+    words_memory.assign(static_cast<size_t>(Kind::Floats(1, kColumns)), 0.0f);
+    return Kind::In(words_memory.data(), 1, kColumns);
   }
   std::string BuildTable(const Kernels& kernels, const RandomExpert& expert) {
     std::vector<uint8_t> table(TableGroupBytes(expert.w.codec));
@@ -168,6 +197,32 @@ Kernels BrokenBytes(const Kernels& whole) {
       y[69] *= 1.01f;
     };
   }
+  if (right.trunk_words != nullptr) {
+    broken.round_trunk_input = [](const float* x, int64_t columns, int16_t* integers,
+                                  float* scales) {
+      right.round_trunk_input(x, columns, integers, scales);
+      integers[9] = static_cast<int16_t>(integers[9] + 2);
+    };
+    broken.trunk_words = [](const TrunkMatrix& w, int64_t begin, int64_t end,
+                            const TrunkInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                            float* scratch) {
+      right.trunk_words(w, begin, end, inputs, batch, y, y_stride, scratch);
+      y[69] *= 1.01f;
+    };
+  }
+  if (right.expert_words != nullptr) {
+    broken.round_expert_input = [](const float* x, int64_t columns, int16_t* integers,
+                                   float* scales) {
+      right.round_expert_input(x, columns, integers, scales);
+      integers[9] = static_cast<int16_t>(integers[9] + 2);
+    };
+    broken.expert_words = [](const ExpertMatrix& w, int64_t begin, int64_t end,
+                             const ExpertInputs& inputs, int64_t batch, float* y, int64_t y_stride,
+                             float* scratch) {
+      right.expert_words(w, begin, end, inputs, batch, y, y_stride, scratch);
+      y[69] *= 1.1f;
+    };
+  }
   broken.build_table = [](const ExpertMatrix& w, const float* x, int64_t group,
                           const IndexChunks& next, uint8_t* table, float* scratch) {
     right.build_table(w, x, group, next, table, scratch);
@@ -208,6 +263,18 @@ WASTE_KERNEL_CASE(nothing_is_said_about_right_kernels) {
     for (const TrunkFormat format : {TrunkFormat::kQ8G, TrunkFormat::kQ4G})
       BOOST_TEST(inputs.SplitRows(kernels, kernels, format) == "");
   }
+  if (kernels.trunk_words != nullptr) {
+    BOOST_TEST(inputs.RoundTrunkInput(kernels) == "");
+    for (const TrunkFormat format : {TrunkFormat::kQ8G, TrunkFormat::kQ4G})
+      BOOST_TEST(inputs.TrunkWords(kernels, kernels, format) == "");
+  }
+  if (kernels.expert_words != nullptr) {
+    BOOST_TEST(inputs.RoundExpertInput(kernels) == "");
+    for (const ExpertCodec& codec : kExpertCodecs) {
+      const RandomExpert expert(codec, kRows, kColumns);
+      BOOST_TEST(inputs.ExpertWords(kernels, kernels, expert) == "");
+    }
+  }
   if (kernels.build_table == nullptr) return;
   for (const ExpertCodec& codec : kExpertCodecs) {
     const RandomExpert expert(codec, kRows, kColumns);
@@ -243,6 +310,18 @@ WASTE_KERNEL_CASE(a_wrong_byte_is_told) {
     RequireToldElement(inputs.SplitInput(broken), "split input, integer of column 9:");
     for (const TrunkFormat format : {TrunkFormat::kQ8G, TrunkFormat::kQ4G})
       RequireToldElement(inputs.SplitRows(broken, kernels, format), "split row 69:");
+  }
+  if (kernels.trunk_words != nullptr) {
+    RequireToldElement(inputs.RoundTrunkInput(broken), "input in words, integer of column 9:");
+    for (const TrunkFormat format : {TrunkFormat::kQ8G, TrunkFormat::kQ4G})
+      RequireToldElement(inputs.TrunkWords(broken, kernels, format), "words, trunk row 69:");
+  }
+  if (kernels.expert_words != nullptr) {
+    RequireToldElement(inputs.RoundExpertInput(broken), "input in words, integer of column 9:");
+    for (const ExpertCodec& codec : kExpertCodecs) {
+      const RandomExpert expert(codec, kRows, kColumns);
+      RequireToldElement(inputs.ExpertWords(broken, kernels, expert), "words, expert row 69:");
+    }
   }
   if (kernels.build_table == nullptr) return;
   for (const ExpertCodec& codec : kExpertCodecs) {

@@ -64,6 +64,9 @@ WASTE_KERNEL_CASE(every_function_of_a_table_is_there) {
   BOOST_TEST((kernels.build_table == nullptr) == (kernels.table_rows == nullptr));
   BOOST_TEST((kernels.build_table == nullptr) == (kernels.finish_rows == nullptr));
   BOOST_TEST((kernels.split_input == nullptr) == (kernels.split_rows == nullptr));
+  BOOST_TEST((kernels.split_input == nullptr) == (kernels.trunk_words == nullptr));
+  BOOST_TEST((kernels.round_trunk_input == nullptr) == (kernels.trunk_words == nullptr));
+  BOOST_TEST((kernels.round_expert_input == nullptr) == (kernels.expert_words == nullptr));
 }
 
 BOOST_AUTO_TEST_CASE(numbers_that_are_no_instruction_set_are_refused) {

@@ -88,8 +88,8 @@ class Rig {
     Arena arena(scratch_.data());
     const MlaScratch scratch = MlaScratch::Plan(arena, layer_.config, kMostRows, kMostRows);
     std::vector<float> out(static_cast<size_t>(count * kHidden));
-    RunMla(*compute_, layer_.config, layer_.w, scratch, 0, slices, {x_.data(), kHidden, count},
-           out.data());
+    RunMla(*compute_, layer_.config, layer_.w, scratch, 0, slices,
+           {x_.data(), kHidden, count, is_written ? 0 : count}, out.data());
     return out;
   }
 
