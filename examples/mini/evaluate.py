@@ -33,6 +33,21 @@ def encoded(encoding, segments, given):
     return ids, len(corpus.encode(encoding, given, tokenizer.SPECIALS))
 
 
+def in_a_row(encoding, specials, conversations, context):
+    """The conversations one after the other, in texts of at most `context` tokens: ids, and the
+    places of each answer."""
+    texts = []
+    for segments, given in conversations:
+        ids = corpus.encode(encoding, segments, specials)
+        start = len(corpus.encode(encoding, given, specials))
+        if not texts or len(texts[-1][0]) + len(ids) > context:
+            texts.append(([], []))
+        text, answers = texts[-1]
+        answers.append(range(len(text) + start, len(text) + len(ids)))
+        text.extend(ids)
+    return texts
+
+
 def cases(kind, new, count, seed, think=False):
     r = random.Random(seed)
     for _ in range(count):

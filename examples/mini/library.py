@@ -144,9 +144,19 @@ class Container:
             found += self.go_on([token], 1)
         return found
 
-    def go_on(self, ids, count):
+    def likeliest_at(self, ids, places):
+        """The likeliest tokens at these places of `ids`, read at once, from an empty session."""
+        self.call("waste_session_reset", self.session)
+        first = min(places)
+        return self.go_on(ids[:-1], len(ids) - first, [place - first for place in places])
+
+    def go_on(self, ids, count, rows=None):
+        """The likeliest tokens after the last `count` of `ids`, or after those `rows` of them."""
         tokens = (c.c_int32 * len(ids))(*ids)
         logits = (c.c_float * (count * self.vocab))()
         self.call("waste_eval", self.session, tokens, len(ids), logits, len(logits))
-        rows = (logits[row * self.vocab : (row + 1) * self.vocab] for row in range(count))
-        return [row.index(max(row)) for row in rows]
+        found = []
+        for row in range(count) if rows is None else rows:
+            of_row = logits[row * self.vocab : (row + 1) * self.vocab]
+            found.append(of_row.index(max(of_row)))
+        return found

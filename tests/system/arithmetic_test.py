@@ -18,6 +18,7 @@ import tokenizer  # noqa: E402
 
 LIBRARY = pathlib.Path(os.path.dirname(program.WASTE)) / "libwaste.so"
 QUESTIONS = 6  # of each kind
+MANY = 64  # tokens, which are not computed as an answer's are
 
 
 class Fast(unittest.TestCase):
@@ -37,6 +38,27 @@ class Fast(unittest.TestCase):
 
             evaluate.accuracy(judge, QUESTIONS)
             return found
+
+    def in_a_row(self, exact):
+        """The same in texts of many questions, which are read as prompts."""
+        with library.Container(LIBRARY, program.MINI, exact=exact) as container:
+            specials = {text: container.encode_special(text) for text in tokenizer.SPECIALS}
+            found = []
+
+            def judge(conversations):
+                for ids, answers in evaluate.in_a_row(container, specials, conversations, 512):
+                    self.assertGreater(len(ids), MANY)
+                    places = [place for answer in answers for place in answer]
+                    found.extend(container.likeliest_at(ids, places))
+                return [True] * len(conversations)
+
+            evaluate.accuracy(judge, QUESTIONS)
+            return found
+
+    def test_prompts_say_what_exact_arithmetic_says(self):
+        exact = self.in_a_row(exact=True)
+        self.assertEqual(self.in_a_row(exact=False), exact)
+        self.assertGreater(len(exact), 100)
 
     def test_the_evaluation_says_what_exact_arithmetic_says(self):
         exact = self.likeliest(exact=True, written=True)
