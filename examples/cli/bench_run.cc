@@ -12,6 +12,7 @@
 
 #include "bench_phase.h"
 #include "bench_sessions.h"
+#include "drive_limit.h"
 #include "drives.h"
 #include "limits.h"
 #include "machine.h"
@@ -54,6 +55,7 @@ class Bench {
       : path_(options.model.path),
         model_(OpenModel(options.model)),
         info_(InfoOf(model_)),
+        exact_(options.model.exact),
         repeats_(options.repeats),
         sessions_(options.sessions),
         writer_(model_) {
@@ -88,12 +90,14 @@ class Bench {
     peak_rss_bytes_ = StatsOf(model_).peak_rss_bytes;
     memory_limit_ = MemoryLimit(info_.threads);
     fma_limit_ = FmaLimit(info_.threads, info_.isa);
+    if (!exact_) word_limit_ = WordLimit(info_.threads, info_.isa);
     drive_ = MeasureDrives(path_, info_.expert_bytes, kDriveReaders).all;
   }
 
   nlohmann::ordered_json Result() const {
     const double decode = MedianOf(decode_.speeds), prefill = MedianOf(prefill_.speeds);
-    const double prefill_limit = PerSecond(fma_limit_, static_cast<double>(info_.token_flops));
+    const double prefill_limit =
+        PerSecond(std::max(fma_limit_, word_limit_), static_cast<double>(info_.token_flops));
     const double disk = static_cast<double>(decode_.work.bytes_read) / decode_.seconds_all;
     const double memory = decode * DecodeTokenBytes();
     nlohmann::ordered_json result = {{"path", path_},
@@ -113,6 +117,7 @@ class Bench {
                                      {"memory_limit_bytes_s", memory_limit_},
                                      {"memory_share", ShareOf(memory, memory_limit_)},
                                      {"fma_limit_flops", fma_limit_},
+                                     {"word_limit_ops", word_limit_},
                                      {"experts_hit", decode_.work.experts_hit},
                                      {"experts_missed", decode_.work.experts_missed},
                                      {"peak_rss_bytes", peak_rss_bytes_},
@@ -163,6 +168,7 @@ class Bench {
   const std::string path_;
   const Model model_;
   const waste_info info_;
+  const bool exact_;
   const int32_t repeats_;
   const int32_t sessions_;
   Writer writer_;
@@ -174,6 +180,7 @@ class Bench {
   int64_t peak_rss_bytes_ = 0;
   double memory_limit_ = 0;
   double fma_limit_ = 0;
+  double word_limit_ = 0;
   DriveLimit drive_;
 };
 

@@ -35,7 +35,8 @@ Examples:
   waste bench model.waste --svg bench.svg --json
 JSON: decode_tok_s, decode_limit_tok_s, prefill_tok_s, prefill_limit_tok_s, disk_bytes_s (of the
       decode), disk_limit_bytes_s, memory_bytes_s (of the decode), memory_limit_bytes_s,
-      fma_limit_flops; decode_share, prefill_share, disk_share, memory_share (of these limits, 0 to
+      fma_limit_flops, word_limit_ops (products of words of 16 bits, which read prompts where the
+      processor has them; else 0); decode_share, prefill_share, disk_share, memory_share (of these limits, 0 to
       1); experts_hit, experts_missed (of the decode), peak_rss_bytes, budget_bytes, isa, threads,
       context, direct_io, repeats, path, model, cpu, date; prefill and decode, each with tokens,
       tok_s (the median), tok_s_min, tok_s_max, tok_s_all, hit_rate (null if no expert was used),
@@ -111,10 +112,11 @@ void WriteTable(const nlohmann::ordered_json& result) {
         figure("disk_limit_bytes_s", 1e9) + " GB/s, " + percent("disk_share") + "\n");
   Write("  memory, decode       " + figure("memory_bytes_s", 1e9) + " of " +
         figure("memory_limit_bytes_s", 1e9) + " GB/s, " + percent("memory_share") + "\n");
-  Write("  arithmetic, prefill  " +
-        FigureText(result["prefill_share"].get<double>() * result["fma_limit_flops"].get<double>() /
-                   1e9) +
-        " of " + figure("fma_limit_flops", 1e9) + " GFLOP/s, " + percent("prefill_share") + "\n");
+  const double arithmetic =
+      std::max(result["fma_limit_flops"].get<double>(), result["word_limit_ops"].get<double>()) /
+      1e9;
+  Write("  arithmetic, prefill  " + FigureText(result["prefill_share"].get<double>() * arithmetic) +
+        " of " + FigureText(arithmetic) + " GFLOP/s, " + percent("prefill_share") + "\n");
 }
 
 // A limit that is exceeded is none; the figures are told as they are, with a reason.

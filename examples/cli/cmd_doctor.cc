@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "diagnosis.h"
+#include "limits.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -29,8 +30,8 @@ Examples:
 JSON: limited_by ("memory", "drive" or "arithmetic"), advice (sentences), decode_cold_tok_s,
       decode_resident_tok_s, decode_here_tok_s, prefill_limit_tok_s, token_trunk_bytes,
       token_expert_bytes, token_flops, memory_limit_bytes_s, disk_limit_bytes_s (four records at a
-      time), disk_one_bytes_s (one), fma_limit_flops, direct_io, direct_io_reason, file_system, cpu,
-      isa, features, features_missing, threads, cores_online, cores_granted, cores_physical,
+      time), disk_one_bytes_s (one), fma_limit_flops, word_limit_ops (products of words of 16 bits,
+      for prompts; 0 without), direct_io, direct_io_reason, file_system, cpu, isa, features, features_missing, threads, cores_online, cores_granted, cores_physical,
       quota_cores (0: none), memory_nodes, memory_bytes, cgroup_memory_bytes (0: no limit),
       swap_bytes, swap_used_bytes, usable_bytes, budget_bytes, floor_bytes, recommended_bytes,
       resident_budget_bytes (keeps every expert), experts_cached_share, drives (folder, bytes_s and
@@ -71,6 +72,7 @@ Findings Examine(const ModelOptions& options) {
   found.memory_bytes_s = MemoryLimit(found.info.threads);
   bar.Show(1, 4);
   found.flops = FmaLimit(found.info.threads, found.info.isa);
+  if (!options.exact) found.word_ops = WordLimit(found.info.threads, found.info.isa);
   bar.Show(2, 4);
   found.drive_one = MeasureDrives(options.path, found.info.expert_bytes, 1).all;
   bar.Show(3, 4);
@@ -103,6 +105,7 @@ nlohmann::ordered_json ToJson(const Findings& found) {
           {"disk_limit_bytes_s", found.drive.bytes_s},
           {"disk_one_bytes_s", found.drive_one.bytes_s},
           {"fma_limit_flops", found.flops},
+          {"word_limit_ops", found.word_ops},
           {"direct_io", found.info.direct_io != 0},
           {"direct_io_reason", found.info.direct_io != 0 ? "" : found.drive.refusal},
           {"file_system", found.file_system},
@@ -202,7 +205,7 @@ void WriteReport(const Findings& found) {
   WriteSpeed("  here", found, found.here_tok_s(), found.token_missed_bytes());
   WriteLine("  prefill",
             Format("%8.2f tok/s = %.1f GFLOP/s / %.3g GFLOP a token", found.prefill_tok_s(),
-                   found.flops / 1e9, static_cast<double>(found.info.token_flops) / 1e9));
+                   found.prompt_flops() / 1e9, static_cast<double>(found.info.token_flops) / 1e9));
   Write("\n");
   for (const std::string& sentence : Advice(found)) Write(sentence + "\n");
 }

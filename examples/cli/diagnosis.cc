@@ -166,7 +166,7 @@ double Findings::cold_tok_s() const {
 double Findings::here_tok_s() const { return SlowerOf(*this, token_missed_bytes()); }
 
 double Findings::prefill_tok_s() const {
-  return PerSecond(flops, static_cast<double>(info.token_flops));
+  return PerSecond(prompt_flops(), static_cast<double>(info.token_flops));
 }
 
 std::string Findings::limited_by() const {

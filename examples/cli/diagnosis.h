@@ -7,13 +7,14 @@
 #ifndef WASTE_EXAMPLES_CLI_DIAGNOSIS_H_
 #define WASTE_EXAMPLES_CLI_DIAGNOSIS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "drive_limit.h"
 #include "drives.h"
 #include "handle.h"
-#include "limits.h"
 #include "machine.h"
 
 namespace waste_cli {
@@ -34,6 +35,7 @@ struct Findings {
   int32_t io_asked = WASTE_IO_AUTO;
   double memory_bytes_s = 0;
   double flops = 0;
+  double word_ops = 0;   // products of words, of those that read prompts with them
   DriveLimits drives;    // kDriveReaders at a time
   DriveLimit drive;      // of a token that reads from all of these
   DriveLimit drive_one;  // the same, one record at a time
@@ -46,6 +48,7 @@ struct Findings {
   int64_t resident_budget_bytes() const {
     return plan.floor_bytes - plan.staging_bytes + banks.experts * info.expert_bytes;
   }
+  double prompt_flops() const { return std::max(flops, word_ops); }
   double cached_share() const;
   // What a token has to read if each expert were as likely as any other; text does better.
   double token_missed_bytes() const;

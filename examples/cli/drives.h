@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "limits.h"
+#include "drive_limit.h"
 
 namespace waste_cli {
 

@@ -44,12 +44,19 @@ void ReportBytes(benchmark::State& state, int64_t bytes, double limit) {
     state.counters["share"] = benchmark::Counter(done / limit, benchmark::Counter::kIsRate);
 }
 
-void ReportFlops(benchmark::State& state, int64_t flops) {
-  const double done = static_cast<double>(flops * state.iterations());
+static void ReportArithmetic(benchmark::State& state, int64_t ops, double limit) {
+  const double done = static_cast<double>(ops * state.iterations());
   state.counters["GFLOP/s"] = benchmark::Counter(done / 1e9, benchmark::Counter::kIsRate);
-  if (limits.fma_flops > 0)
-    state.counters["share"] =
-        benchmark::Counter(done / limits.fma_flops, benchmark::Counter::kIsRate);
+  if (limit > 0)
+    state.counters["share"] = benchmark::Counter(done / limit, benchmark::Counter::kIsRate);
+}
+
+void ReportFlops(benchmark::State& state, int64_t flops) {
+  ReportArithmetic(state, flops, limits.fma_flops);
+}
+
+void ReportWordOps(benchmark::State& state, int64_t ops) {
+  ReportArithmetic(state, ops, limits.word_ops);
 }
 
 void SetThreads(benchmark::internal::Benchmark* bench, int32_t threads) {

@@ -32,8 +32,9 @@ AlignedBuffer Scales(int64_t count);        // f16 1/1024 everywhere
 
 // GB/s of `bytes` an iteration; a limit of 0 is none.
 void ReportBytes(benchmark::State& state, int64_t bytes, double limit);
-// GFLOP/s beside one thread's FMA limit.
+// GFLOP/s beside one thread's FMA limit, or that of products of words.
 void ReportFlops(benchmark::State& state, int64_t flops);
+void ReportWordOps(benchmark::State& state, int64_t ops);
 
 // With several threads time is the wall's, so that rates are those of all of them.
 void SetThreads(benchmark::internal::Benchmark* bench, int32_t threads);

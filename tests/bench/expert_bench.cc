@@ -92,7 +92,7 @@ void ExpertWords(benchmark::State& state, const ExpertCodec& codec, int64_t batc
     turn = (turn + 1) % count;
   }
   ReportWeights(state, kInner * kHidden * batch);
-  ReportFlops(state, 2 * kInner * kHidden * batch);
+  ReportWordOps(state, 2 * kInner * kHidden * batch);
 }
 
 // A whole matrix's tables.

@@ -27,6 +27,7 @@ void TellLimits() {
   tell("memory_all_gb_s", limits.memory_all_bytes_s);
   tell("fma_gflops", limits.fma_flops);
   tell("bf16_gflops", limits.bf16_flops);
+  tell("word_gops", limits.word_ops);
   tell("lookups_g_s", limits.lookups_s);
 }
 
@@ -54,7 +55,7 @@ int Main(int argc, char** argv) {
   }
   kernels = *table;
   const int32_t threads = GrantedCores();
-  limits = MeasureLimits(threads);
+  limits = MeasureLimits(threads, kernels->isa);
   TellLimits();
   RegisterTrunk(threads);
   RegisterExperts(threads);

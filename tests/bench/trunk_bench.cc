@@ -79,7 +79,7 @@ void TrunkWords(benchmark::State& state, TrunkFormat format, int64_t rows, int64
   const TrunkMatrix w{format, rows, columns, payload.data(), scales.data()};
   for (auto _ : state)
     kernels->trunk_words(w, 0, rows, inputs, batch, y.floats(), rows, scratch.floats());
-  ReportFlops(state, 2 * rows * columns * batch);
+  ReportWordOps(state, 2 * rows * columns * batch);
 }
 
 void RegisterWords() {
