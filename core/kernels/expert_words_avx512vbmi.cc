@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kTileBlocks = 4;  // of columns: 16 KB of weights, in the nearest cache
 static_assert(kTileRows == kIndexBlock);
-static_assert(kTileBlocks * ExpertInputs::kBlock * kTileRows <= kRowsScratch * 2);
+static_assert(kTileBlocks * ExpertInputs::kBlock * kTileRows <= kTileWords);
 
 // Weights as integers: value = step * integer. Books so small that a step has no inverse are 0.
 struct WeightScale {
@@ -103,36 +103,43 @@ struct Block {
   }
 };
 
-WASTE_SIMD void ScaleRows(const uint8_t* scales, int64_t batch, const Sums& sums) {
-  for (int64_t j = 0; j < kRowVectors; ++j) {
-    const __m512 scale =
-        _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(sums.there[j], scales + 2 * kLanes * j));
-    for (int64_t i = 0; i < batch; ++i) sums.Store(i, j, _mm512_mul_ps(sums.Load(i, j), scale));
+// A block of rows times at most kMostInputs inputs.
+template <typename Indices>
+WASTE_SIMD void MultiplyBlock(const Block<Indices>& block, float step, const ExpertInputs& inputs,
+                              int64_t count, const Scratch& scratch) {
+  constexpr int64_t kTileVectors = kTileBlocks * ExpertInputs::kBlock / kVectorSize;
+  for (int64_t v = 0; v < block.vectors; v += kTileVectors) {
+    const int64_t left = block.vectors - v, vectors = left < kTileVectors ? left : kTileVectors;
+    block.Decode(v, vectors, scratch.tile);
+    const int64_t blocks = ExpertInputs::Blocks(vectors * kVectorSize);
+    MultiplyInputs({scratch.tile, blocks, step, nullptr, v == 0},
+                   inputs.At(0, v * kVectorSize / ExpertInputs::kBlock), count, scratch.sums);
   }
 }
 
 template <typename Indices>
 WASTE_SIMD void ExpertWordsAs(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
                               const ExpertInputs& inputs, int64_t batch, float* y, int64_t y_stride,
-                              float* scratch) {
-  int16_t* const tile = reinterpret_cast<int16_t*>(scratch);
-  constexpr int64_t kTileVectors = kTileBlocks * ExpertInputs::kBlock / kVectorSize;
+                              float* memory) {
+  const Scratch scratch(memory);
   const WeightScale scale(w);
   Block<Indices> block;
   for (int s = 0; s < Indices::kStages; ++s) block.books[s] = w.books[static_cast<size_t>(s)];
   block.vectors = w.columns / kVectorSize;
   block.inverse = scale.inverse;
-  for (int64_t r = row_begin; r < row_end; r += kIndexBlock) {
+  for (int64_t r = row_begin; r < row_end; r += kTileRows) {
     block.indices = w.indices + r / kIndexBlock * block.vectors * Block<Indices>::kVectorStep;
-    const Sums sums(y + r, y_stride, row_end - r);
-    for (int64_t v = 0; v < block.vectors; v += kTileVectors) {
-      const int64_t left = block.vectors - v, count = left < kTileVectors ? left : kTileVectors;
-      block.Decode(v, count, tile);
-      const int64_t first = v * kVectorSize / ExpertInputs::kBlock;
-      MultiplyInputs({tile, ExpertInputs::Blocks(count * kVectorSize), scale.step, nullptr, v == 0},
-                     inputs.At(0, first), batch, sums);
+    __m512 scales[kRowVectors];
+    for (int64_t j = 0; j < kRowVectors; ++j) {
+      const __mmask16 there = FirstLanes(row_end - r - j * kLanes);
+      const uint8_t* const from = w.scales + 2 * (r + j * kLanes);
+      scales[j] = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(there, from));
     }
-    ScaleRows(w.scales + 2 * r, batch, sums);
+    for (int64_t i = 0; i < batch; i += kMostInputs) {
+      const int64_t count = batch - i < kMostInputs ? batch - i : kMostInputs;
+      MultiplyBlock(block, scale.step, inputs.At(i, 0), count, scratch);
+      WriteSums(scratch.sums, count, scales, row_end - r, y + i * y_stride + r, y_stride);
+    }
   }
 }
 

@@ -23,8 +23,10 @@ namespace {
 
 #include "kernels/word_tiles_avx512.inc"
 
-constexpr int64_t kLine = 64;  // bytes of a register
-static_assert(kTrunkGroup / 2 * kPairWords <= kRowsScratch * 2);
+constexpr int64_t kLine = 64;         // bytes of a register
+constexpr int64_t kFastInputs = 128;  // more leave the second cache, and turning is cheap
+static_assert(kFastInputs <= kMostInputs);
+static_assert(kTrunkGroup * kTileRows <= kTileWords);
 
 // Turns 16 registers of 16 words of four bytes.
 WASTE_OP void Turn(__m512i (&rows)[kLanes]) {
@@ -132,17 +134,22 @@ struct Block {
 template <typename Format>
 WASTE_SIMD void TrunkWordsAs(const TrunkMatrix& w, int64_t row_begin, int64_t row_end,
                              const TrunkInputs& inputs, int64_t batch, float* y, int64_t y_stride,
-                             float* scratch) {
-  int16_t* const tile = reinterpret_cast<int16_t*>(scratch);
+                             float* memory) {
+  const Scratch scratch(memory);
   float scales[kTileRows];
+  const __m512 one = _mm512_set1_ps(1.0f), ones[kRowVectors] = {one, one, one, one};
   for (int64_t r = row_begin; r < row_end; r += kTileRows) {
-    const int64_t count = row_end - r < kTileRows ? row_end - r : kTileRows;
-    const Block block{w, TrunkRowGroups(w.columns), r, count};
-    const Sums sums(y + r, y_stride, count);
-    for (int64_t g = 0; g < block.groups; ++g) {
-      block.Decode<Format>(g, tile);
-      block.Scales(g, scales);
-      MultiplyInputs(Tile{tile, 1, 0.0f, scales, g == 0}, inputs.At(0, g), batch, sums);
+    const int64_t rows = row_end - r < kTileRows ? row_end - r : kTileRows;
+    const Block block{w, TrunkRowGroups(w.columns), r, rows};
+    for (int64_t i = 0; i < batch; i += kFastInputs) {
+      const int64_t count = batch - i < kFastInputs ? batch - i : kFastInputs;
+      for (int64_t g = 0; g < block.groups; ++g) {
+        block.Decode<Format>(g, scratch.tile);
+        block.Scales(g, scales);
+        MultiplyInputs(Tile{scratch.tile, 1, 0.0f, scales, g == 0}, inputs.At(i, g), count,
+                       scratch.sums);
+      }
+      WriteSums(scratch.sums, count, ones, rows, y + i * y_stride + r, y_stride);
     }
   }
 }
