@@ -48,7 +48,7 @@ void AddModelOptions(CLI::App& command, ModelOptions& options) {
       "which of them this machine has (default: best)");
   AddFlag(command, "--exact", options.exact,
           "Compute in f32 over dequantised weights only, without the faster arithmetic that may be "
-          "off by 0.1 % for tokens that are being written");
+          "off by 0.1 %");
 }
 
 void AddSamplingOptions(CLI::App& command, SamplingOptions& options) {

@@ -84,8 +84,8 @@ typedef int32_t waste_status; /* 0 ok; < 0 one of the errors below; values are n
 #define WASTE_IO_DIRECT 1
 #define WASTE_IO_BUFFERED 2
 
-#define WASTE_ARITHMETIC_FAST 0  /* products may be off by 0.1 % where that is faster: by 0.01 %,
-                                    but for experts of answers and of up to 32 tokens at once */
+#define WASTE_ARITHMETIC_FAST 0  /* products may be off where that is faster, by 0.01 % of their
+                                    rms in the trunk and 0.1 % in experts */
 #define WASTE_ARITHMETIC_EXACT 1 /* f32 over dequantised weights */
 
 #define WASTE_ISA_BEST 0
