@@ -36,14 +36,14 @@ Examples:
 JSON: decode_tok_s, decode_limit_tok_s, prefill_tok_s, prefill_limit_tok_s, disk_bytes_s (of the
       decode), disk_limit_bytes_s, memory_bytes_s (of the decode), memory_limit_bytes_s,
       fma_limit_flops, word_limit_ops (products of words of 16 bits, which read prompts where the
-      processor has them; else 0); decode_share, prefill_share, disk_share, memory_share (of these limits, 0 to
-      1); experts_hit, experts_missed (of the decode), peak_rss_bytes, budget_bytes, isa, threads,
-      context, direct_io, repeats, path, model, cpu, date; prefill and decode, each with tokens,
-      tok_s (the median), tok_s_min, tok_s_max, tok_s_all, hit_rate (null if no expert was used),
-      hit_rate_all (one a repeat), experts_hit, experts_missed, experts_foreseen (of those missed),
-      bytes_read, speculative_bytes (of those read, on a guess), read_stalls, read_us, seconds;
-      with --sessions together: sessions, gain (their tok_s over decode_tok_s), session_tok_s (of
-      each), and what decode has, for all of them)";
+      processor has them; else 0); decode_share, prefill_share, disk_share, memory_share (of these
+      limits, 0 to 1); experts_hit, experts_missed (of the decode), peak_rss_bytes, budget_bytes,
+      isa, threads, context, direct_io, repeats, path, model, cpu, date; prefill and decode, each
+      with tokens, tok_s (the median), tok_s_min, tok_s_max, tok_s_all, hit_rate (null if no expert
+      was used), hit_rate_all (one a repeat), experts_hit, experts_missed, experts_foreseen (of
+      those missed), bytes_read, speculative_bytes (of those read, on a guess), read_stalls,
+      read_us, seconds; with --sessions together: sessions, gain (their tok_s over decode_tok_s),
+      session_tok_s (of each), and what decode has, for all of them)";
 
 // A row of the table: what it is, and its figure in prefill and in decode.
 void WriteRow(const std::string& label, const std::string& prefill, const std::string& decode) {

@@ -31,11 +31,11 @@ JSON: limited_by ("memory", "drive" or "arithmetic"), advice (sentences), decode
       decode_resident_tok_s, decode_here_tok_s, prefill_limit_tok_s, token_trunk_bytes,
       token_expert_bytes, token_flops, memory_limit_bytes_s, disk_limit_bytes_s (four records at a
       time), disk_one_bytes_s (one), fma_limit_flops, word_limit_ops (products of words of 16 bits,
-      for prompts; 0 without), direct_io, direct_io_reason, file_system, cpu, isa, features, features_missing, threads, cores_online, cores_granted, cores_physical,
-      quota_cores (0: none), memory_nodes, memory_bytes, cgroup_memory_bytes (0: no limit),
-      swap_bytes, swap_used_bytes, usable_bytes, budget_bytes, floor_bytes, recommended_bytes,
-      resident_budget_bytes (keeps every expert), experts_cached_share, drives (folder, bytes_s and
-      direct of each that has experts))";
+      for prompts; 0 without), direct_io, direct_io_reason, file_system, cpu, isa, features,
+      features_missing, threads, cores_online, cores_granted, cores_physical, quota_cores (0: none),
+      memory_nodes, memory_bytes, cgroup_memory_bytes (0: no limit), swap_bytes, swap_used_bytes,
+      usable_bytes, budget_bytes, floor_bytes, recommended_bytes, resident_budget_bytes (keeps every
+      expert), experts_cached_share, drives (folder, bytes_s and direct of each that has experts))";
 
 // The library has found the manifest to be sound before this reads it.
 ExpertBanks ReadBanks(const std::string& container) {

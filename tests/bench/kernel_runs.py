@@ -55,7 +55,8 @@ def limits_text(context):
         return float(context[key])
     return (f"ISA {context['isa']}; memory {of('memory_gb_s'):.1f} GB/s with one thread, "
             f"{of('memory_all_gb_s'):.1f} with all; f32 {of('fma_gflops'):.0f} GFLOP/s, bf16 "
-            f"{of('bf16_gflops'):.0f} and words {of('word_gops'):.0f} a thread; look-ups {of('lookups_g_s'):.1f} G/s a thread")
+            f"{of('bf16_gflops'):.0f} and words {of('word_gops'):.0f} a thread; look-ups "
+            f"{of('lookups_g_s'):.1f} G/s a thread")
 
 
 def gains(runs):
