@@ -9,7 +9,8 @@ from bench_tools import BUILD, machine, median_text, progress, run_json
 
 KERNELS = BUILD / "tests/bench/kernel_bench"
 # What of the kernels is told: a regular expression.
-SHOWN = (r"(trunk/(Q4G|Q8G)/batch:(1|512)|split|table|build|expert/.*/batch:(1|3|16|64|256)|"
+SHOWN = (r"(trunk/(Q4G|Q8G)/batch:(1|512)|trunk_words/.*/batch:(32|128)|split|table|build|"
+         r"expert/.*/batch:(1|3|16|64|256)|expert_words/.*/batch:(3|16|64|256)|"
          "expert_plain|delta|mla)")
 # Without VBMI there are no look-up tables of bytes: what one row of AVX2 gains over a plain loop.
 SHOWN_AVX2 = r"(expert/(3|packed6)/batch:1/|expert_plain)"
