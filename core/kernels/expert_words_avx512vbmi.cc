@@ -15,7 +15,7 @@
 #include "kernels/word_input.h"
 
 #define WASTE_SIMD \
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,bmi2,fma,f16c")))
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")))
 #define WASTE_OP WASTE_SIMD __attribute__((always_inline)) inline
 
 namespace waste {
@@ -146,21 +146,9 @@ WASTE_SIMD void ExpertWordsAs(const ExpertMatrix& w, int64_t row_begin, int64_t 
 WASTE_SIMD void ExpertWords(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
                             const ExpertInputs& inputs, int64_t batch, float* y, int64_t y_stride,
                             float* scratch) {
-  const auto run = [&]<typename Indices>(Indices) {
-    ExpertWordsAs<Indices>(w, row_begin, row_end, inputs, batch, y, y_stride, scratch);
-  };
-  if (w.codec.kind == IndexKind::kPacked6) return run(Packed6Indices());
-  switch (w.codec.stages) {
-    case 2:
-      return run(ByteIndices<2>());
-    case 3:
-      return run(ByteIndices<3>());
-    case 4:
-      return run(ByteIndices<4>());
-    default:
-      WASTE_CHECK(w.codec.stages == 6);
-      return run(ByteIndices<6>());
-  }
+  ForIndices(w.codec, [&](auto indices) {
+    ExpertWordsAs<decltype(indices)>(w, row_begin, row_end, inputs, batch, y, y_stride, scratch);
+  });
 }
 
 WASTE_SIMD void RoundInput(const float* x, int64_t columns, int16_t* integers, float* scales) {

@@ -104,12 +104,7 @@ void Compute::Multiply(const TrunkMatrix& w, int64_t begin, int64_t end, Rows x,
 }
 
 void Compute::Project(std::span<const Projection> projections, Rows x) {
-  for (int64_t row = 0; row < x.count;) {
-    const Rows rest = x.Part(row, x.count - row);
-    const Rows piece = rest.Part(0, PieceRows(rest));
-    ProjectSome(projections, piece, row);
-    row += piece.count;
-  }
+  InPieces(x, [&](Rows piece, int64_t row) { ProjectSome(projections, piece, row); });
 }
 
 void Compute::ProjectSome(std::span<const Projection> projections, Rows x, int64_t y_row) {

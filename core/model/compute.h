@@ -122,7 +122,18 @@ class Compute {
     }
   }
 
-  // All projections of the same input, in one parallel region.
+  // Calls body(rows of x, number of the first) on pieces of x that may be given to Integers.
+  template <typename Body>
+  void InPieces(Rows x, const Body& body) const {
+    for (int64_t row = 0; row < x.count;) {
+      const Rows rest = x.Part(row, x.count - row);
+      const Rows piece = rest.Part(0, PieceRows(rest));
+      body(piece, row);
+      row += piece.count;
+    }
+  }
+
+  // All projections of the same input, in one parallel region for each piece of it.
   void Project(std::span<const Projection> projections, Rows x);
 
   // For bodies that multiply by themselves: x, at most PieceRows(x), in integers, until the next

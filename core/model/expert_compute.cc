@@ -85,7 +85,8 @@ void ExpertCompute::LookUp(std::span<const ExpertTile> tiles, Rows tables_of,
 }
 
 ExpertCompute::Inputs ExpertCompute::InputsIn(float* memory, int64_t columns) const {
-  return {memory, ExpertInputs::In(memory, s_.slots, columns), columns};
+  const auto words = words_ ? ExpertInputs::In(memory, s_.slots, columns) : ExpertInputs();
+  return {memory, words, columns};
 }
 
 // `column` is a multiple of kIndexBlock, and so of blocks of words.

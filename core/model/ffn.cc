@@ -53,12 +53,9 @@ void RunTile(Compute& compute, const ModelConfig& config, const FfnWeights& w,
 
 void RunFfn(Compute& compute, const ModelConfig& config, const FfnWeights& w,
             const FfnScratch& scratch, Rows x, float* out) {
-  for (int64_t row = 0; row < x.count;) {
-    const Rows rest = x.Part(row, x.count - row);
-    const Rows piece = rest.Part(0, compute.PieceRows(rest));
+  compute.InPieces(x, [&](Rows piece, int64_t row) {
     RunTile(compute, config, w, scratch, piece, out + row * config.hidden);
-    row += piece.count;
-  }
+  });
 }
 
 }  // namespace waste

@@ -69,8 +69,7 @@ void AddShares(SvgChart& chart, const Json& result) {
                     .points = {},
                     .note = limit > 0 ? ReachedText(value, limit, unit) : "not needed"};
   };
-  const double flops =
-      std::max(Number(result, "fma_limit_flops"), Number(result, "word_limit_ops")) / 1e9;
+  const double flops = ArithmeticLimit(result) / 1e9;
   chart.AddBars("Share of each limit of the machine",
                 {bar("drive, decode", "disk_share", Number(result, "disk_bytes_s") / 1e9,
                      Number(result, "disk_limit_bytes_s") / 1e9, "GB/s"),

@@ -225,4 +225,8 @@ nlohmann::ordered_json RunBench(const BenchOptions& options) {
   return bench.Result();
 }
 
+double ArithmeticLimit(const nlohmann::ordered_json& result) {
+  return std::max(result["fma_limit_flops"].get<double>(), result["word_limit_ops"].get<double>());
+}
+
 }  // namespace waste_cli

@@ -56,6 +56,9 @@ std::string PercentText(double share);
 
 nlohmann::ordered_json RunBench(const BenchOptions& options);
 
+// Operations a second that prefill is measured by, of a result: f32, or words where they are used.
+double ArithmeticLimit(const nlohmann::ordered_json& result);
+
 }  // namespace waste_cli
 
 #endif  // WASTE_EXAMPLES_CLI_BENCH_RUN_H_

@@ -112,9 +112,7 @@ void WriteTable(const nlohmann::ordered_json& result) {
         figure("disk_limit_bytes_s", 1e9) + " GB/s, " + percent("disk_share") + "\n");
   Write("  memory, decode       " + figure("memory_bytes_s", 1e9) + " of " +
         figure("memory_limit_bytes_s", 1e9) + " GB/s, " + percent("memory_share") + "\n");
-  const double arithmetic =
-      std::max(result["fma_limit_flops"].get<double>(), result["word_limit_ops"].get<double>()) /
-      1e9;
+  const double arithmetic = ArithmeticLimit(result) / 1e9;
   Write("  arithmetic, prefill  " + FigureText(result["prefill_share"].get<double>() * arithmetic) +
         " of " + FigureText(arithmetic) + " GFLOP/s, " + percent("prefill_share") + "\n");
 }

@@ -37,6 +37,12 @@ NO_VARIABLE = re.compile(
     r"(?:const|constexpr|using|typedef|class|struct|enum|union|friend|template|extern|"
     r"static_assert|namespace|return|public|private)\b")
 
+# What core/os/system.cc asks a processor for before kernels of a set run on it.
+AVX2 = {"avx2", "fma", "f16c"}
+AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+AVX512_VBMI = AVX512 | {"avx512vbmi", "avx512vnni"}
+ISA_FILES = (("_avx512vbmi.cc", AVX512_VBMI), ("_avx512.cc", AVX512), ("_avx2.cc", AVX2))
+
 
 def is_cpp(path):
     return path.endswith((".h", ".cc", ".c"))
@@ -145,6 +151,17 @@ def core_calls(path, text):
             for match in FORBIDDEN_IN_CORE.finditer(line)]
 
 
+def instruction_sets(path, text):
+    """Functions of the core are compiled for nothing that CpuHas did not ask for: on a machine that
+    hides it, they would end the host."""
+    if not path.startswith("core/"):
+        return []
+    allowed = next((have for end, have in ISA_FILES if path.endswith(end)), AVX512_VBMI)
+    found = re.finditer(r'target\("([^"]*)"\)', text)
+    return [f"{path}: compiled for {feature}, which CpuHas does not check" for match in found
+            for feature in match[1].split(",") if feature not in allowed]
+
+
 def c_linkage(path, text):
     if not is_cpp(path) or path.startswith(C_LINKAGE):
         return []
@@ -202,4 +219,4 @@ def test_names(path, text):
 
 
 ALL_RULES = (spdx_line, header_comment, lines_and_columns, function_length, core_calls, c_linkage,
-             mutable_globals, header_guard, test_names)
+             instruction_sets, mutable_globals, header_guard, test_names)
