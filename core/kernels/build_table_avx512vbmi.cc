@@ -9,6 +9,8 @@
 
 #if defined(__x86_64__)
 
+#include <cfloat>
+
 #include "kernels/avx512_intrinsics.h"
 #include "kernels/expert_tables.h"
 #include "kernels/fetch_ahead.h"
@@ -43,7 +45,7 @@ class Fetcher {
 };
 
 struct Span {
-  int32_t low, high;
+  float low, high;
 };
 
 // A vector of x in integers: value = step * integer. The step of what is not finite is a NaN, that
@@ -78,17 +80,18 @@ WASTE_SIMD InputVector RoundInput(const float* x) {
 // loads of the book. Those of vector v go to products + v * product_stride.
 template <int kVectors>
 WASTE_SIMD void MultiplyBook(const InputVector* x, const int16_t* book, int64_t entries,
-                             int32_t* products, int64_t product_stride, Span* spans,
+                             float* products, int64_t product_stride, Span* spans,
                              int64_t span_stride) {
   constexpr int64_t kPairs = kVectorSize / 2;
   constexpr int64_t kAtOnce = 4;  // chains of multiply-adds of a vector
-  __m512i factor[kVectors][kPairs], low[kVectors], high[kVectors];
+  __m512i factor[kVectors][kPairs];
+  __m512 low[kVectors], high[kVectors];
   WASTE_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     WASTE_UNROLL
     for (int64_t i = 0; i < kPairs; ++i) factor[v][i] = _mm512_set1_epi32(x[v].pairs[i]);
-    low[v] = _mm512_set1_epi32(INT32_MAX);
-    high[v] = _mm512_set1_epi32(INT32_MIN);
+    low[v] = _mm512_set1_ps(FLT_MAX);
+    high[v] = _mm512_set1_ps(-FLT_MAX);
   }
   for (int64_t e = 0; e < entries; e += 16 * kAtOnce) {
     __m512i sum[kVectors][kAtOnce];
@@ -107,15 +110,16 @@ WASTE_SIMD void MultiplyBook(const InputVector* x, const int16_t* book, int64_t 
     for (int v = 0; v < kVectors; ++v) {
       WASTE_UNROLL
       for (int64_t j = 0; j < kAtOnce; ++j) {
-        _mm512_storeu_si512(products + v * product_stride + e + 16 * j, sum[v][j]);
-        low[v] = _mm512_min_epi32(low[v], sum[v][j]);
-        high[v] = _mm512_max_epi32(high[v], sum[v][j]);
+        const __m512 product = _mm512_cvtepi32_ps(sum[v][j]);
+        _mm512_storeu_ps(products + v * product_stride + e + 16 * j, product);
+        low[v] = _mm512_min_ps(low[v], product);
+        high[v] = _mm512_max_ps(high[v], product);
       }
     }
   }
   WASTE_UNROLL
   for (int v = 0; v < kVectors; ++v)
-    spans[v * span_stride] = {_mm512_reduce_min_epi32(low[v]), _mm512_reduce_max_epi32(high[v])};
+    spans[v * span_stride] = {_mm512_reduce_min_ps(low[v]), _mm512_reduce_max_ps(high[v])};
 }
 
 // What `QuantiseBook` needs of a group. A step so small that its inverse is not finite is 0.
@@ -132,47 +136,29 @@ WASTE_OP Steps MakeSteps(float delta, int64_t stages) {
   return {delta > 0 ? 1.0f / delta : 0.0f, base, shift, ((1 << (16 + shift)) + base - 1) / base};
 }
 
-// Of 64 entries whose words were packed two registers at a time, lane by lane: where entry e's low
-// byte stands among the 128 bytes. Its high one is next to it.
-constexpr auto PlacesOfBytes(int first) {
-  struct {
-    uint8_t at[64];
-  } places{};
-  for (int e = 0; e < 64; ++e) {
-    const int part = e / 16, lane = e % 16 / 4, word = e % 4;
-    places.at[e] =
-        static_cast<uint8_t>(part / 2 * 64 + 2 * (lane * 8 + part % 2 * 4 + word) + first);
-  }
-  return places;
-}
-
-// q = round((T - low) / delta) = base * high byte + low byte, with T = step * integer.
-WASTE_SIMD void QuantiseBook(const int32_t* products, float step, int32_t low, const Steps& steps,
+// q = round((T - low) / delta) = base * high byte + low byte, with T = step * product.
+WASTE_SIMD void QuantiseBook(const float* products, float step, float low, const Steps& steps,
                              int64_t entries, uint8_t* table) {
-  alignas(64) static constexpr auto kLows = PlacesOfBytes(0), kHighs = PlacesOfBytes(1);
-  const __m512 scale = _mm512_set1_ps(step * steps.inverse_delta);
-  const __m512i lowest = _mm512_set1_epi32(low);
+  const float factor = step * steps.inverse_delta;
+  const __m512 scale = _mm512_set1_ps(factor), bias = _mm512_set1_ps(-low * factor);
   const __m512i inverse = _mm512_set1_epi16(static_cast<int16_t>(steps.inverse_base));
-  const __m512i rest = _mm512_set1_epi16(static_cast<int16_t>(256 - steps.base));
-  const __m128i down = _mm_cvtsi32_si128(steps.shift);
-  const __m512i lows = _mm512_load_si512(kLows.at), highs = _mm512_load_si512(kHighs.at);
+  const __m512i base = _mm512_set1_epi16(static_cast<int16_t>(steps.base));
+  const __m512i down = _mm512_set1_epi16(static_cast<int16_t>(steps.shift));
   for (int64_t e = 0; e < entries; e += 64) {
-    __m512i words[2];  // low byte, then high byte
+    __m512i lows[2], highs[2];  // packed lane by lane: PlaceOfEntry
     WASTE_UNROLL
     for (int i = 0; i < 2; ++i) {
       __m512i halves[2];
       WASTE_UNROLL
-      for (int j = 0; j < 2; ++j) {
-        const __m512i above =  // may need the sign's bit
-            _mm512_sub_epi32(_mm512_loadu_si512(products + e + 32 * i + 16 * j), lowest);
-        halves[j] = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepu32_ps(above), scale));
-      }
+      for (int j = 0; j < 2; ++j)
+        halves[j] = _mm512_cvtps_epi32(
+            _mm512_fmadd_ps(_mm512_loadu_ps(products + e + 32 * i + 16 * j), scale, bias));
       const __m512i q = _mm512_packs_epi32(halves[0], halves[1]);
-      const __m512i high = _mm512_srl_epi16(_mm512_mulhi_epu16(q, inverse), down);
-      words[i] = _mm512_add_epi16(q, _mm512_mullo_epi16(high, rest));
+      highs[i] = _mm512_srlv_epi16(_mm512_mulhi_epu16(q, inverse), down);
+      lows[i] = _mm512_sub_epi16(q, _mm512_mullo_epi16(highs[i], base));
     }
-    _mm512_storeu_si512(table + e, _mm512_permutex2var_epi8(words[0], lows, words[1]));
-    _mm512_storeu_si512(table + entries + e, _mm512_permutex2var_epi8(words[0], highs, words[1]));
+    _mm512_storeu_si512(table + e, _mm512_packus_epi16(lows[0], lows[1]));
+    _mm512_storeu_si512(table + entries + e, _mm512_packus_epi16(highs[0], highs[1]));
   }
 }
 
@@ -180,7 +166,6 @@ WASTE_SIMD void BuildTable(const ExpertMatrix& w, const float* x, int64_t group,
                            const IndexChunks& next, uint8_t* table, float* scratch) {
   Span spans[kMostTableBooks];
   InputVector inputs[kMostTableVectors];
-  int32_t* const products = reinterpret_cast<int32_t*>(scratch);
   const int64_t stages = w.codec.stages, entries = w.codec.entries;
   const int64_t first = group * TableVectors(w.codec), count = GroupVectors(w, group);
   const int64_t lines = next.count * next.bytes / 64;
@@ -190,7 +175,7 @@ WASTE_SIMD void BuildTable(const ExpertMatrix& w, const float* x, int64_t group,
     const int16_t* const book = w.forms[static_cast<size_t>(s)].integers;
     for (int64_t v = 0; v < count; v += 2) {
       fetcher.Fetch(2 * lines / (count * stages) + 1);
-      int32_t* const to = products + (v * stages + s) * entries;
+      float* const to = scratch + (v * stages + s) * entries;
       Span* const span = spans + v * stages + s;
       if (v + 1 < count)
         MultiplyBook<2>(inputs + v, book, entries, to, stages * entries, span, stages);
@@ -204,15 +189,15 @@ WASTE_SIMD void BuildTable(const ExpertMatrix& w, const float* x, int64_t group,
       const float step = inputs[v].step * w.forms[static_cast<size_t>(s)].step;
       const Span& span = spans[book];
       book_steps[book] = step;
-      offset += step * static_cast<float>(span.low);
-      const float width = step * static_cast<float>(int64_t{span.high} - span.low);
+      offset += step * span.low;
+      const float width = step * (span.high - span.low);
       if (width > widest[s] || width != width) widest[s] = width;  // a NaN stays
     }
   const TableHeader header = MakeTableHeader(w.codec, widest, offset);
   __builtin_memcpy(table, &header, sizeof header);
   const Steps steps = MakeSteps(header.delta, stages);
   for (int64_t book = 0; book < count * stages; ++book)
-    QuantiseBook(products + book * entries, book_steps[book], spans[book].low, steps, entries,
+    QuantiseBook(scratch + book * entries, book_steps[book], spans[book].low, steps, entries,
                  table + kTableHeaderBytes + book * 2 * entries);
 }
 

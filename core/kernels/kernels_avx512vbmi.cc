@@ -14,7 +14,7 @@ const Kernels* Avx512VbmiKernels() {
     Kernels kernels = *Avx512Kernels();
     kernels.isa = Isa::kAvx512Vbmi;
     AddBuildTableKernel(kernels);
-    AddTableRowKernels(kernels);
+    AddTableRowKernels(kernels, FasterPermutes());
     AddSplitKernels(kernels);
     AddTrunkWordKernels(kernels);
     AddExpertWordKernels(kernels);

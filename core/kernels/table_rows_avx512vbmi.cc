@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows by the look-up tables of expert_tables.h with AVX-512 VBMI; build_table_avx512vbmi.cc fills
-// them. A table of 256 bytes is four registers: two vpermi2b and a blend look 64 indices up. Rows
-// are summed in the order in which index_stages_avx512.inc leaves them, which is undone once a
+// them. A table of 256 bytes is four registers, in which permutes and blends look 64 indices up.
+// Rows are summed in the order in which index_stages_avx512.inc leaves them, which is undone once a
 // matrix is summed. Runs only where CpuHas(Isa::kAvx512Vbmi). Any thread.
 
 #include "kernels/tables.h"
@@ -26,8 +26,21 @@ constexpr int64_t kBlocksAhead = 4;   // that are fetched meanwhile, of a group 
 
 #include "kernels/index_stages_avx512.inc"
 
+// 64 indices, and which of them have their highest bit set, and the one below it.
+template <Permutes kPermutes>
+struct Indices {
+  __m512i bytes;
+  __mmask64 highest, second;
+
+  WASTE_OP explicit Indices(__m512i indices)
+      : bytes(indices), highest(_mm512_movepi8_mask(indices)) {
+    if constexpr (kPermutes == Permutes::kOfOneRegister)
+      second = _mm512_movepi8_mask(_mm512_add_epi8(indices, indices));
+  }
+};
+
 // One table in registers.
-template <int64_t kEntries>
+template <int64_t kEntries, Permutes kPermutes>
 struct ByteTable {
   __m512i part[kEntries / 64];
 
@@ -38,13 +51,20 @@ struct ByteTable {
       asm("" : "+v"(part[i]));  // or the compiler would load it again for each block
     }
   }
-  // `upper`: which indices have their highest bit set.
-  WASTE_OP __m512i At(__m512i indices, __mmask64 upper) const {
+  WASTE_OP __m512i At(const Indices<kPermutes>& indices) const {
     if constexpr (kEntries == 64) {
-      return _mm512_permutexvar_epi8(indices, part[0]);
+      return _mm512_permutexvar_epi8(indices.bytes, part[0]);
     } else {
-      return _mm512_mask_blend_epi8(upper, _mm512_permutex2var_epi8(part[0], indices, part[1]),
-                                    _mm512_permutex2var_epi8(part[2], indices, part[3]));
+      return _mm512_mask_blend_epi8(indices.highest, InHalf(indices, 0), InHalf(indices, 2));
+    }
+  }
+  // Among 128 entries from those of part `first` on.
+  WASTE_OP __m512i InHalf(const Indices<kPermutes>& indices, int first) const {
+    if constexpr (kPermutes == Permutes::kOfTwoRegisters) {
+      return _mm512_permutex2var_epi8(part[first], indices.bytes, part[first + 1]);
+    } else {
+      return _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(indices.bytes, part[first]),
+                                          indices.second, indices.bytes, part[first + 1]);
     }
   }
 };
@@ -89,7 +109,7 @@ constexpr int64_t PositionOf(int64_t i) {
 
 // One group of vectors for kBlocks blocks, `block_bytes` apart. `next` is where the blocks that
 // come after begin, and are fetched.
-template <typename Codes, int64_t kBlocks>
+template <typename Codes, Permutes kPermutes, int64_t kBlocks>
 WASTE_SIMD void GroupOfBlocks(const uint8_t* table, int64_t vectors, float delta,
                               const uint8_t* bytes, int64_t block_bytes, uintptr_t next,
                               bool is_first, float* sums) {
@@ -106,15 +126,14 @@ WASTE_SIMD void GroupOfBlocks(const uint8_t* table, int64_t vectors, float delta
     }
     WASTE_UNROLL
     for (int s = 0; s < Codes::kStages; ++s) {
-      ByteTable<Codes::kEntries> low_table, high_table;
+      ByteTable<Codes::kEntries, kPermutes> low_table, high_table;
       low_table.Load(table);
       high_table.Load(table + Codes::kEntries);
       table += 2 * Codes::kEntries;
       WASTE_UNROLL
       for (int64_t b = 0; b < kBlocks; ++b) {
-        const __mmask64 upper = _mm512_movepi8_mask(codes[b][s]);
-        const __m512i l = low_table.At(codes[b][s], upper);
-        const __m512i h = high_table.At(codes[b][s], upper);
+        const Indices<kPermutes> indices(codes[b][s]);
+        const __m512i l = low_table.At(indices), h = high_table.At(indices);
         constexpr int kTogether = static_cast<int>(TableSumStages(Codes::kStages));
         low_bytes[b] = s % kTogether == 0 ? l : _mm512_add_epi8(low_bytes[b], l);
         high_bytes[b] = s % kTogether == 0 ? h : _mm512_add_epi8(high_bytes[b], h);
@@ -129,7 +148,7 @@ WASTE_SIMD void GroupOfBlocks(const uint8_t* table, int64_t vectors, float delta
     AddGroup<Codes>(low[b], high[b], delta, is_first, sums + b * kIndexBlock);
 }
 
-template <typename Codes>
+template <typename Codes, Permutes kPermutes>
 WASTE_SIMD void TableRowsAs(const ExpertMatrix& w, int64_t row_begin, int64_t row_end,
                             int64_t group, const uint8_t* table, const IndexChunks& next,
                             bool is_first, float* sums) {
@@ -144,11 +163,11 @@ WASTE_SIMD void TableRowsAs(const ExpertMatrix& w, int64_t row_begin, int64_t ro
                                   : AddressAt(next.first, (ahead - chunks.count) * next.stride);
     float* const to = sums + b * kIndexBlock;
     if (chunks.count - b >= kBlocksAtOnce)
-      GroupOfBlocks<Codes, kBlocksAtOnce>(table + kTableHeaderBytes, vectors, delta, here,
-                                          chunks.stride, fetched, is_first, to);
+      GroupOfBlocks<Codes, kPermutes, kBlocksAtOnce>(table + kTableHeaderBytes, vectors, delta,
+                                                     here, chunks.stride, fetched, is_first, to);
     else
-      GroupOfBlocks<Codes, 1>(table + kTableHeaderBytes, vectors, delta, here, chunks.stride,
-                              fetched, is_first, to);
+      GroupOfBlocks<Codes, kPermutes, 1>(table + kTableHeaderBytes, vectors, delta, here,
+                                         chunks.stride, fetched, is_first, to);
   }
 }
 
@@ -168,10 +187,12 @@ void ForCodec(const ExpertCodec& codec, const Body& body) {
   }
 }
 
+template <Permutes kPermutes>
 void TableRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, int64_t group,
                const uint8_t* table, const IndexChunks& next, bool is_first, float* sums) {
   ForCodec(w.codec, [&](auto codes) {
-    TableRowsAs<decltype(codes)>(w, row_begin, row_end, group, table, next, is_first, sums);
+    TableRowsAs<decltype(codes), kPermutes>(w, row_begin, row_end, group, table, next, is_first,
+                                            sums);
   });
 }
 
@@ -218,8 +239,15 @@ void FinishRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const
 
 }  // namespace
 
-void AddTableRowKernels(Kernels& kernels) {
-  kernels.table_rows = TableRows;
+// A permute of two registers is three operations of Intel's CPUs, two of them of the one port that
+// permutes, and one operation of AMD's.
+Permutes FasterPermutes() {
+  return __builtin_cpu_is("intel") ? Permutes::kOfOneRegister : Permutes::kOfTwoRegisters;
+}
+
+void AddTableRowKernels(Kernels& kernels, Permutes permutes) {
+  kernels.table_rows = permutes == Permutes::kOfOneRegister ? TableRows<Permutes::kOfOneRegister>
+                                                            : TableRows<Permutes::kOfTwoRegisters>;
   kernels.finish_rows = FinishRows;
 }
 

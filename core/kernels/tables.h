@@ -17,12 +17,17 @@ const Kernels* Avx512Kernels();
 const Kernels* Avx512VbmiKernels();
 const Kernels* NeonKernels();
 
+// A table of 256 bytes is four registers. CPUs differ in whether two permutes of two of them and a
+// blend are faster, or four of one with masks and a blend. The bits are the same.
+enum class Permutes { kOfOneRegister, kOfTwoRegisters };
+Permutes FasterPermutes();
+
 // What avx512vbmi adds to the table of avx512, file by file.
-void AddBuildTableKernel(Kernels& kernels);   // build_table_avx512vbmi.cc
-void AddTableRowKernels(Kernels& kernels);    // table_rows_avx512vbmi.cc
-void AddSplitKernels(Kernels& kernels);       // trunk_split_avx512vbmi.cc
-void AddTrunkWordKernels(Kernels& kernels);   // trunk_words_avx512vbmi.cc
-void AddExpertWordKernels(Kernels& kernels);  // expert_words_avx512vbmi.cc
+void AddBuildTableKernel(Kernels& kernels);                    // build_table_avx512vbmi.cc
+void AddTableRowKernels(Kernels& kernels, Permutes permutes);  // table_rows_avx512vbmi.cc
+void AddSplitKernels(Kernels& kernels);                        // trunk_split_avx512vbmi.cc
+void AddTrunkWordKernels(Kernels& kernels);                    // trunk_words_avx512vbmi.cc
+void AddExpertWordKernels(Kernels& kernels);                   // expert_words_avx512vbmi.cc
 
 // Parts of NeonKernels() in files of their own: build_table_neon.cc, table_rows_neon.cc.
 void BuildTableNeon(const ExpertMatrix& w, const float* x, int64_t group, const IndexChunks& next,

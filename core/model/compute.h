@@ -106,7 +106,8 @@ class Compute {
     uint8_t* memory_ = nullptr;
   };
 
-  // Calls body(begin, end) on pieces of [0, count); `work` is what one item takes.
+  // Calls body(begin, end) on parts of [0, count), in pieces that are worth sharing; `work` is what
+  // one item takes.
   template <typename Body>
   void Parallel(int64_t count, int64_t work, const Body& body) {
     const int64_t grain = std::max<int64_t>(1, kPieceWork / std::max<int64_t>(work, 1));

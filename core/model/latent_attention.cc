@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "kernels/fetch_ahead.h"
 
 namespace waste {
 namespace {
@@ -14,6 +15,9 @@ namespace {
 // Scores of so many queries are computed together, whether they are there or not: whole vectors.
 constexpr int64_t kLanes = 16;
 static_assert(kAttentionQueries % kLanes == 0);
+
+// Columns of queries that are multiplied with a whole tile: they stay in the nearest cache.
+constexpr int64_t kPartColumns = 96;
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
@@ -52,14 +56,26 @@ void LatentAttention::Sum(const float* cache, int64_t begin, int64_t end, const 
     AddTile(cache + at * width_, at, std::min(end - at, kAttentionTile), sums);
 }
 
+// As much of the tile behind this one as `part` of its columns from `begin` on; it need not exist.
+void LatentAttention::FetchNext(const float* tile, int64_t begin, int64_t part) const {
+  constexpr int64_t kLine = 64, kFloat = sizeof(float);
+  const int64_t end = kAttentionTile * (width_ + begin + part) * kFloat;
+  for (int64_t at = kAttentionTile * (width_ + begin) * kFloat; at < end; at += kLine)
+    FetchLine(AddressAt(tile, at));
+}
+
 // What is summed is rescaled when a larger score appears; a position behind a query's own has the
 // weight 0. Queries are the columns of scores, so that a product needs no sum over lanes.
 void LatentAttention::AddTile(const float* tile, int64_t begin, int64_t count,
                               const LatentSums& sums) {
   const int64_t columns = RoundUp(count_, kLanes);
   for (int64_t t = 0; t < count; ++t) std::fill_n(s_.scores + t * kAttentionQueries, columns, 0.0f);
-  kernels_.multiply_add(tile, width_, 1, s_.turned, kAttentionQueries, count, width_, columns,
-                        s_.scores, kAttentionQueries);
+  for (int64_t j = 0; j < width_; j += kPartColumns) {
+    const int64_t part = std::min(kPartColumns, width_ - j);
+    FetchNext(tile, j, part);
+    kernels_.multiply_add(tile + j, width_, 1, s_.turned + j * kAttentionQueries, kAttentionQueries,
+                          count, part, columns, s_.scores, kAttentionQueries);
+  }
   FillUnseen(begin, count, kNone);
   TakeLargest(count, sums);
   for (int64_t t = 0; t < count; ++t) {

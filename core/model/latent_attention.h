@@ -52,6 +52,7 @@ class LatentAttention {
 
  private:
   void AddTile(const float* tile, int64_t begin, int64_t count, const LatentSums& sums);
+  void FetchNext(const float* tile, int64_t begin, int64_t part) const;
   void FillUnseen(int64_t begin, int64_t count, float value);
   void TakeLargest(int64_t count, const LatentSums& sums);
 

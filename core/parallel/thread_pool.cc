@@ -129,12 +129,10 @@ void ThreadPool::Team::TakePieces() {
     while (true) {
       const int64_t left = pieces - next_piece.load(std::memory_order_relaxed);
       const int64_t taken = std::max<int64_t>(1, left / shares);
-      int64_t piece = next_piece.fetch_add(taken, std::memory_order_relaxed);
+      const int64_t piece = next_piece.fetch_add(taken, std::memory_order_relaxed);
       if (piece >= pieces) return;
-      for (const int64_t end = std::min(piece + taken, pieces); piece < end; ++piece) {
-        const int64_t begin = piece * grain;
-        (*body)(begin, piece + 1 == pieces ? count : begin + grain);
-      }
+      const int64_t end = piece + taken;
+      (*body)(piece * grain, end >= pieces ? count : end * grain);
     }
   } catch (...) {
     next_piece.store(pieces, std::memory_order_relaxed);  // the rest is not begun

@@ -29,7 +29,8 @@ class ThreadPool {
 
   int32_t threads() const;
 
-  // Calls body(begin, end) on pieces of [0, count) of at most `grain` items each, every item once.
+  // Calls body(begin, end) on parts of [0, count), every item once. Parts are one or several pieces
+  // of `grain` items; the last piece may be smaller.
   void Run(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
 
  private:

@@ -10,7 +10,7 @@
 namespace waste {
 
 OwnedBookForms::OwnedBookForms(const float* book, int64_t entries)
-    : turned_(static_cast<size_t>(kVectorSize * entries)), integers_(turned_.size()) {
+    : turned_(static_cast<size_t>(kVectorSize * entries)), lines_(turned_.size() / Line::kValues) {
   float most = 0.0f;
   for (int64_t i = 0; i < kVectorSize * entries; ++i) most = std::max(most, std::fabs(book[i]));
   step_ = most / static_cast<float>(kMostBookInteger);
@@ -19,8 +19,8 @@ OwnedBookForms::OwnedBookForms(const float* book, int64_t entries)
       const float value = book[e * kVectorSize + i];
       turned_[static_cast<size_t>(i * entries + e)] = value;
       const float integer = step_ > 0.0f ? std::nearbyint(value / step_) : 0.0f;
-      integers_[static_cast<size_t>((i / 2 * entries + e) * 2 + i % 2)] =
-          static_cast<int16_t>(integer);
+      const auto at = static_cast<size_t>((i / 2 * entries + PlaceOfEntry(e)) * 2 + i % 2);
+      lines_[at / Line::kValues].values[at % Line::kValues] = static_cast<int16_t>(integer);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/tables.h"
 #include "support/expert_case.h"
 #include "support/guarded_memory.h"
 
@@ -143,6 +144,22 @@ WASTE_TABLE_CASE(a_row_does_not_depend_on_how_rows_are_split) {
                              4 * whole.size()) == 0);
   }
 }
+
+#if defined(__x86_64__)
+WASTE_TABLE_CASE(permutes_of_one_register_and_of_two_give_the_same_bits) {
+  Kernels one = kernels, two = kernels;
+  AddTableRowKernels(one, Permutes::kOfOneRegister);
+  AddTableRowKernels(two, Permutes::kOfTwoRegisters);
+  for (const ExpertCodec& codec : kExpertCodecs) {
+    const RandomExpert expert(codec, 200, 264);
+    const std::vector<float> x = RandomFloats(81, 264);
+    const std::vector<float> y = Apply(one, expert.w, x.data(), 200);
+    BOOST_TEST(Error(expert.w, x.data(), y) <= 1e-3);
+    BOOST_TEST(std::memcmp(Apply(two, expert.w, x.data(), 200).data(), y.data(), 4 * y.size()) ==
+               0);
+  }
+}
+#endif
 
 WASTE_TABLE_CASE(zeros_give_zeros_and_what_is_not_finite_is_harmless) {
   for (const ExpertCodec& codec : kExpertCodecs) {

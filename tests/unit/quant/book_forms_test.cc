@@ -2,6 +2,7 @@
 
 #include "quant/book_forms.h"
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -34,11 +35,22 @@ BOOST_AUTO_TEST_CASE(both_forms_hold_every_value_where_they_say) {
     for (int64_t i = 0; i < kVectorSize; ++i) {
       const float value = book[e * kVectorSize + i];
       BOOST_TEST(forms.turned[i * kEntries + e] == value);
-      const int16_t integer = forms.integers[(i / 2 * kEntries + e) * 2 + i % 2];
+      const int16_t integer = forms.integers[(i / 2 * kEntries + PlaceOfEntry(e)) * 2 + i % 2];
       BOOST_TEST(std::fabs(integer * forms.step - value) <= 0.501f * forms.step);
       most = std::max(most, std::abs(int32_t{integer}));
     }
   BOOST_TEST(most == kMostBookInteger);
+  BOOST_TEST(reinterpret_cast<uintptr_t>(forms.integers) % 64 == 0u);
+}
+
+// What a CPU's packing instructions do: within each of four lanes, one register after the other.
+BOOST_AUTO_TEST_CASE(packing_four_registers_puts_entries_in_order) {
+  std::array<std::array<int64_t, 16>, 4> entry_of;  // by register and element
+  for (int64_t e = 0; e < 64; ++e) entry_of[PlaceOfEntry(e) / 16][PlaceOfEntry(e) % 16] = e;
+  for (int64_t lane = 0, next = 0; lane < 4; ++lane)
+    for (const auto& part : entry_of)
+      for (int64_t i = 0; i < 4; ++i) BOOST_TEST(part[4 * lane + i] == next++);
+  BOOST_TEST(PlaceOfEntry(64 + 17) == 64 + PlaceOfEntry(17));
 }
 
 BOOST_AUTO_TEST_CASE(eight_of_the_largest_products_fit_32_bits) {
