@@ -10,7 +10,7 @@ namespace waste {
 namespace {
 
 // A run has so many tiles at least: less, and turning its queries costs more than a few percent.
-constexpr int64_t kRunTiles = 8;
+constexpr int64_t kRunTiles = 4;
 constexpr int64_t kMostRuns = 16;
 
 // How the first `seen` positions of a cache are split.
