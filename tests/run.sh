@@ -95,7 +95,7 @@ programs() {
 run_program() {
   local log="$results/$1.$3" status=0 filter=""
   # Cases that compute for long what others touch too; sanitizers would take minutes for them.
-  [[ $1 == clang ]] && filter="--run_test=!@slow"
+  [[ $1 == clang ]] && filter="--run_test=!@slow:!*/a_*_does_not_depend_on_*_on_scalar:!mini_avx2"
   [[ $1 == tsan && $3 == capi_test ]] && filter="--run_test=$threaded_capi"
   [[ $1 == arm64 ]] && filter="--run_test=!*/*_on_scalar"  # the same code as here
   [[ $1 == tsan && $3 == unit_engine ]] && filter="--run_test=!faults"  # not of threads

@@ -72,7 +72,8 @@ waste_stats StatsOf(const Model& model) {
 
 BOOST_AUTO_TEST_SUITE(company)
 
-BOOST_AUTO_TEST_CASE(eight_sessions_share_steps_and_say_what_they_say_alone) {
+BOOST_AUTO_TEST_CASE(eight_sessions_share_steps_and_say_what_they_say_alone,
+                     *boost::unit_test::label("slow")) {
   const Model model = Open(MiniModel());
   std::vector<Talk> alone;
   for (size_t i = 0; i < std::size(kQuestions); ++i) alone.push_back(TalkTo(model, i));

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(thinking_comes_in_its_own_channel) {
   BOOST_TEST(answer.text == "The capital of Italy is Rome.");
 }
 
-BOOST_AUTO_TEST_CASE(placement_changes_nothing) {
+BOOST_AUTO_TEST_CASE(placement_changes_nothing, *boost::unit_test::label("slow")) {
   const Behaviour expected = BehaviourOf(Open(MiniModel()));
   const waste_memory_plan plan = Plan(OpenOptions());
   const int64_t working_set = (plan.recommended_bytes - plan.floor_bytes) / 2;

@@ -194,7 +194,9 @@ namespace utf = boost::unit_test;
 
 BOOST_AUTO_TEST_SUITE(forward_golden)
 
-BOOST_AUTO_TEST_CASE(scalar_kernels_agree_with_the_oracle) { CompareAll(Isa::kScalar); }
+BOOST_AUTO_TEST_CASE(scalar_kernels_agree_with_the_oracle, *boost::unit_test::label("slow")) {
+  CompareAll(Isa::kScalar);
+}
 
 BOOST_AUTO_TEST_CASE(avx2_kernels_agree_with_the_oracle,
                      *utf::precondition(MachineHas<Isa::kAvx2>)) {

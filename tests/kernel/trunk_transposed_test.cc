@@ -35,18 +35,19 @@ WASTE_KERNEL_CASE(sums_are_within_their_tolerance_for_every_format_and_shape) {
   for (const TrunkFormat format : kFormats) {
     for (const int64_t columns : kTrunkColumns) {
       const RandomTrunk matrix(format, kRows, columns);
+      std::vector<std::vector<float>> rows(kRows, std::vector<float>(columns));
+      for (int64_t r = 0; r < kRows; ++r) DecodeTrunkRow(matrix.w, r, rows[r]);
       for (const int64_t batch : {1, 2, 3, 33}) {
         const Call call(batch, 3);
         const std::vector<float> y = call.Run(kernels, matrix.w, 2, kRows);
         std::vector<double> value(columns), magnitude(columns);
-        std::vector<float> row(columns);
         for (int64_t b = 0; b < batch; ++b) {
           std::fill(value.begin(), value.end(), 0.0);
           std::fill(magnitude.begin(), magnitude.end(), 0.0);
           for (int64_t r = 2; r < kRows; ++r) {
-            DecodeTrunkRow(matrix.w, r, row);
+            const double factor = call.x[b * (kRows + 3) + r - 2];
             for (int64_t c = 0; c < columns; ++c) {
-              const double term = double{call.x[b * (kRows + 3) + r - 2]} * row[c];
+              const double term = factor * rows[r][c];
               value[c] += term;
               magnitude[c] += std::fabs(term);
             }

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(hostile_text_is_a_format_error_that_names_file_and_place) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_at_the_bounds_is_accepted) {
+BOOST_AUTO_TEST_CASE(text_at_the_bounds_is_accepted, *boost::unit_test::label("slow")) {
   BOOST_CHECK(ParseJsonText(Repeat("[", kMaxJsonDepth) + Repeat("]", kMaxJsonDepth), "f").ok());
   BOOST_CHECK(ParseJsonText(ObjectWithKeys(kMaxJsonKeys), "f").ok());
   // The same key in two objects, and many objects, are no concern.

@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(reads_of_experts_that_fail_are_named_or_not_noticed, *timeo
 }
 
 BOOST_AUTO_TEST_CASE(damage_behind_the_header_is_named_where_experts_are_verified,
-                     *timeout(kHangs)) {
+                     *timeout(kHangs) * boost::unit_test::label("slow")) {
   const Undisturbed sound;
   const FaultyEngine engine({.verify = true});
   CheckBanks(engine, sound, kBanks);

@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_that_begins_anywhere_may_be_cut_where_tiles_end) {
 
 // Faster arithmetic changes a tiny model's logits by little, except where two experts are so near a
 // tie that it decides for the other: of 60 tokens that may happen to one.
-BOOST_AUTO_TEST_CASE(fast_arithmetic_stays_near_the_formulas) {
+BOOST_AUTO_TEST_CASE(fast_arithmetic_stays_near_the_formulas, *boost::unit_test::label("slow")) {
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
     const TinyModel model(options);
     ModelRig rig(model, {.threads = 2, .isa = Isa::kBest, .forward = {.fast = true}});

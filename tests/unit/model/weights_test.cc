@@ -139,7 +139,8 @@ BOOST_AUTO_TEST_CASE(cancelled_load_says_so) {
   BOOST_CHECK(Weights::Load(*o.container, o.config, progress).status().code() == Code::kCancelled);
 }
 
-BOOST_AUTO_TEST_CASE(missing_tensor_is_named_before_anything_is_read) {
+BOOST_AUTO_TEST_CASE(missing_tensor_is_named_before_anything_is_read,
+                     *boost::unit_test::label("slow")) {
   for (const TinyModelOptions& options : {TinyKimiLinear(), TinyK3()}) {
     const Opened o(options);
     const Manifest whole = o.container->manifest();

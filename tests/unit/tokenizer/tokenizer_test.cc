@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(bad_specials_are_refused_with_their_id) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(megabytes_of_one_piece_are_merged_in_time) {
+BOOST_AUTO_TEST_CASE(megabytes_of_one_piece_are_merged_in_time, *boost::unit_test::label("slow")) {
   const auto tokenizer =
       SmallTokenizer({"aa", "aaaa", "aaaaaaaa", "  ", "    ", "\xF0\x9F", "\x98\x80",
                       "\xF0\x9F\x98\x80", "\xF0\x9F\x98\x80\xF0\x9F\x98\x80"});
