@@ -6,6 +6,7 @@
 #ifndef WASTE_CORE_QUANT_BOOK_FORMS_H_
 #define WASTE_CORE_QUANT_BOOK_FORMS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
