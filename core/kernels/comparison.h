@@ -16,6 +16,12 @@ namespace waste {
 inline constexpr double kRounding = 0x1p-24;    // the largest relative error of one rounding
 inline constexpr double kUnderflow = 0x1p-140;  // what sums of the smallest numbers may lose
 
+inline double Magnitude(const float* a, const float* b, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += std::fabs(double{a[i]} * b[i]);
+  return sum;
+}
+
 // Both sides are as far as `bound` from the exact value, whose terms have this `magnitude`. Nothing
 // is said of terms that overflow or are no numbers.
 inline std::string CompareValue(const char* what, int64_t index, float fast, float scalar,

@@ -41,6 +41,13 @@ struct Kernels {
   // y[i] += a * x[i]. Bit-identical on every ISA that fuses (all but scalar, which rounds twice).
   void (*axpy)(float a, const float* x, float* y, int64_t n);
 
+  // y[i] = x[i] * f[i], i below n; y may be x or f. Bit-identical on every ISA.
+  void (*multiply)(const float* x, const float* f, int64_t n, float* y);
+
+  // y[r, i] = f[r] * x[r, i], i below n; rows of x and of y, which may be x, are n floats apart.
+  // Bit-identical on every ISA.
+  void (*scale_rows)(const float* f, const float* x, int64_t rows, int64_t n, float* y);
+
   // c[i, j] += sum over t of a[i * a_row + t * a_step] * b[t * b_stride + j], i below m, t below k,
   // j below n; rows of c are c_stride apart. t ascends, each product is added by itself, so an
   // element depends on m and n in no way. Tolerance of dot, with c as one more term.
@@ -123,6 +130,14 @@ struct Kernels {
   void (*delta_step)(const float* state, float* next, const float* decay, const float* k,
                      const float* q, const float* v, float beta, int64_t keys, int64_t values,
                      float* out, float* scratch);
+
+  // x decays row after row and is multiplied with the rows of two matrices: for t ascending,
+  //   x[i] *= decay[t, i];  to_a[t * to_stride] = a[t] . x;  to_b[t * to_stride] = b[t] . x
+  // decay, a and b are [rows, n], `stride` floats apart. x is the same on every ISA, to the bit;
+  // sums have the tolerance of dot.
+  void (*decayed_dots)(const float* decay, const float* a, const float* b, int64_t stride,
+                       int64_t rows, int64_t n, float* x, float* to_a, float* to_b,
+                       int64_t to_stride);
 };
 
 // The table for `isa`. Errors: kUnsupported if this machine lacks it or this build has no kernels

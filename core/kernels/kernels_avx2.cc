@@ -217,6 +217,8 @@ struct Q3G : NaturalOrder {
 constexpr Kernels kTable = {.isa = Isa::kAvx2,
                             .dot = Dot,
                             .axpy = Axpy,
+                            .multiply = Multiply,
+                            .scale_rows = ScaleRows,
                             .multiply_add = MultiplyAdd,
                             .exp = Exp,
                             .sigmoid = Sigmoids,
@@ -234,7 +236,8 @@ constexpr Kernels kTable = {.isa = Isa::kAvx2,
                             .build_table = nullptr,
                             .table_rows = nullptr,
                             .finish_rows = nullptr,
-                            .delta_step = DeltaStep};
+                            .delta_step = DeltaStep,
+                            .decayed_dots = DecayedDots};
 
 }  // namespace
 

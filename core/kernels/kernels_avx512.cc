@@ -221,6 +221,8 @@ struct Q3G : NaturalOrder {
 constexpr Kernels kTable = {.isa = Isa::kAvx512,
                             .dot = Dot,
                             .axpy = Axpy,
+                            .multiply = Multiply,
+                            .scale_rows = ScaleRows,
                             .multiply_add = MultiplyAdd,
                             .exp = Exp,
                             .sigmoid = Sigmoids,
@@ -238,7 +240,8 @@ constexpr Kernels kTable = {.isa = Isa::kAvx512,
                             .build_table = nullptr,
                             .table_rows = nullptr,
                             .finish_rows = nullptr,
-                            .delta_step = DeltaStep};
+                            .delta_step = DeltaStep,
+                            .decayed_dots = DecayedDots};
 
 }  // namespace
 

@@ -13,12 +13,6 @@
 namespace waste {
 namespace {
 
-double Magnitude(const float* a, const float* b, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += std::fabs(double{a[i]} * b[i]);
-  return sum;
-}
-
 // Rows of y = W x. `roundings` are those of a sum; `row(r)` decodes W.
 struct Rows {
   const char* what;
@@ -47,40 +41,6 @@ struct Rows {
   }
 };
 
-struct Delta {
-  const float *state, *decay, *k, *q, *v;
-  float beta;
-  int64_t keys, values;
-};
-
-// How far a step's results for value j may be from the exact ones, from what goes into them.
-struct DeltaBounds {
-  std::vector<double> state;  // of column j
-  double out = 0;
-  double magnitude = 0;  // of the largest term
-
-  DeltaBounds(const Delta& in, int64_t j) : state(static_cast<size_t>(in.keys)) {
-    const double sum_rounding = static_cast<double>(in.keys + 4) * kRounding;
-    double u = 0;
-    for (int64_t i = 0; i < in.keys; ++i) {
-      u += std::fabs(double{in.k[i]} * in.decay[i] * in.state[i * in.values + j]);
-    }
-    const double beta = std::fabs(double{in.beta}), v = std::fabs(double{in.v[j]});
-    const double delta = beta * (v + u);
-    const double delta_bound = beta * (sum_rounding * u + 3 * kRounding * (v + u));
-    magnitude = u + delta;
-    for (int64_t i = 0; i < in.keys; ++i) {
-      const double k = std::fabs(double{in.k[i]}), q = std::fabs(double{in.q[i]});
-      const double kept = std::fabs(double{in.decay[i]} * in.state[i * in.values + j]);
-      const double size = kept + k * delta;
-      double& bound = state[static_cast<size_t>(i)];
-      bound = k * delta_bound + 4 * kRounding * size;
-      out += q * (bound + sum_rounding * size);
-      magnitude += size + q * size;
-    }
-  }
-};
-
 const char* NameOf(ElementwiseKernel Kernels::*function) {
   if (function == &Kernels::exp) return "exp";
   if (function == &Kernels::sigmoid) return "sigmoid";
@@ -102,6 +62,12 @@ struct Checked {
   }
   static void Axpy(float a, const float* x, float* y, int64_t n) {
     Require(kFast()->isa, CompareAxpy(*kFast(), a, x, y, n));
+  }
+  static void Multiply(const float* x, const float* f, int64_t n, float* y) {
+    Require(kFast()->isa, CompareMultiply(*kFast(), x, f, n, y));
+  }
+  static void ScaleRows(const float* f, const float* x, int64_t rows, int64_t n, float* y) {
+    Require(kFast()->isa, CompareScaleRows(*kFast(), f, x, rows, n, y));
   }
   static void MultiplyAdd(const float* a, int64_t a_row, int64_t a_step, const float* b,
                           int64_t b_stride, int64_t m, int64_t k, int64_t n, float* c,
@@ -178,12 +144,20 @@ struct Checked {
     Require(kFast()->isa, CompareDeltaStep(*kFast(), state, next, decay, k, q, v, beta, keys,
                                            values, out, scratch));
   }
+  static void DecayedDots(const float* decay, const float* a, const float* b, int64_t stride,
+                          int64_t rows, int64_t n, float* x, float* to_a, float* to_b,
+                          int64_t to_stride) {
+    Require(kFast()->isa,
+            CompareDecayedDots(*kFast(), decay, a, b, stride, rows, n, x, to_a, to_b, to_stride));
+  }
 
   static const Kernels* Table() {
     static const Kernels table = [] {
       Kernels checked = *kFast();  // with its ISA
       checked.dot = Dot;
       checked.axpy = Axpy;
+      checked.multiply = Multiply;
+      checked.scale_rows = ScaleRows;
       checked.multiply_add = MultiplyAdd;
       checked.exp = Elementwise<&Kernels::exp>;
       checked.sigmoid = Elementwise<&Kernels::sigmoid>;
@@ -202,6 +176,7 @@ struct Checked {
       if (checked.table_rows != nullptr) checked.table_rows = TableRows;
       if (checked.finish_rows != nullptr) checked.finish_rows = FinishRows;
       checked.delta_step = DeltaStep;
+      checked.decayed_dots = DecayedDots;
       return checked;
     }();
     return &table;
@@ -329,31 +304,6 @@ std::string CompareExpertRows(const Kernels& fast, const ExpertMatrix& w, int64_
                      x_stride,     batch,     y,       y_stride,  w.columns + 3};
   return rows.Compare(expected,
                       [&](int64_t r, std::span<float> out) { DecodeExpertRow(w, r, out); });
-}
-
-std::string CompareDeltaStep(const Kernels& fast, const float* state, float* next,
-                             const float* decay, const float* k, const float* q, const float* v,
-                             float beta, int64_t keys, int64_t values, float* out, float* scratch) {
-  const std::vector<float> before(state, state + keys * values);  // next may be state
-  std::vector<float> expected(before.size()), expected_out(static_cast<size_t>(values));
-  fast.delta_step(state, next, decay, k, q, v, beta, keys, values, out, scratch);
-  ScalarKernels()->delta_step(before.data(), expected.data(), decay, k, q, v, beta, keys, values,
-                              expected_out.data(), scratch);
-  const Delta in = {before.data(), decay, k, q, v, beta, keys, values};
-  for (int64_t j = 0; j < values; ++j) {
-    const DeltaBounds bounds(in, j);
-    for (int64_t i = 0; i < keys; ++i) {
-      const int64_t at = i * values + j;
-      std::string wrong = CompareValue("state", at, next[at], expected[static_cast<size_t>(at)],
-                                       bounds.state[static_cast<size_t>(i)], bounds.magnitude);
-      if (!wrong.empty()) return wrong;
-    }
-    std::string wrong =
-        CompareValue("delta step's value", j, out[j], expected_out[static_cast<size_t>(j)],
-                     bounds.out, bounds.magnitude);
-    if (!wrong.empty()) return wrong;
-  }
-  return {};
 }
 
 const Kernels* CheckedKernels(const Kernels* fast) {

@@ -35,9 +35,16 @@ std::string CompareTrunkTransposed(const Kernels& fast, const TrunkMatrix& w, in
 std::string CompareExpertRows(const Kernels& fast, const ExpertMatrix& w, int64_t row_begin,
                               int64_t row_end, const float* x, int64_t x_stride, int64_t batch,
                               float* y, int64_t y_stride, float* scratch);
+std::string CompareMultiply(const Kernels& fast, const float* x, const float* f, int64_t n,
+                            float* y);
+std::string CompareScaleRows(const Kernels& fast, const float* f, const float* x, int64_t rows,
+                             int64_t n, float* y);
 std::string CompareDeltaStep(const Kernels& fast, const float* state, float* next,
                              const float* decay, const float* k, const float* q, const float* v,
                              float beta, int64_t keys, int64_t values, float* out, float* scratch);
+std::string CompareDecayedDots(const Kernels& fast, const float* decay, const float* a,
+                               const float* b, int64_t stride, int64_t rows, int64_t n, float* x,
+                               float* to_a, float* to_b, int64_t to_stride);
 
 // The same for those that the scalar table lacks. What fills an input or tables is compared with x
 // in double by the layout, what reads them with the exact sum of what is in them: "scalar" in the

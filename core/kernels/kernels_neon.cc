@@ -242,6 +242,8 @@ using Q3G =
 constexpr Kernels kTable = {.isa = Isa::kNeon,
                             .dot = Dot,
                             .axpy = Axpy,
+                            .multiply = Multiply,
+                            .scale_rows = ScaleRows,
                             .multiply_add = MultiplyAdd,
                             .exp = Exp,
                             .sigmoid = Sigmoids,
@@ -259,7 +261,8 @@ constexpr Kernels kTable = {.isa = Isa::kNeon,
                             .build_table = BuildTableNeon,
                             .table_rows = TableRowsNeon,
                             .finish_rows = FinishRowsNeon,
-                            .delta_step = DeltaStep};
+                            .delta_step = DeltaStep,
+                            .decayed_dots = DecayedDots};
 
 }  // namespace
 

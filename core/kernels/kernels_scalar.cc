@@ -22,6 +22,15 @@ void Axpy(float a, const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
+void Multiply(const float* x, const float* f, int64_t n, float* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * f[i];
+}
+
+void ScaleRows(const float* f, const float* x, int64_t rows, int64_t n, float* y) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t i = 0; i < n; ++i) y[r * n + i] = f[r] * x[r * n + i];
+}
+
 void MultiplyAdd(const float* a, int64_t a_row, int64_t a_step, const float* b, int64_t b_stride,
                  int64_t m, int64_t k, int64_t n, float* c, int64_t c_stride) {
   for (int64_t i = 0; i < m; ++i)
@@ -95,6 +104,15 @@ void ExpertRows(const ExpertMatrix& w, int64_t row_begin, int64_t row_end, const
   }
 }
 
+void DecayedDots(const float* decay, const float* a, const float* b, int64_t stride, int64_t rows,
+                 int64_t n, float* x, float* to_a, float* to_b, int64_t to_stride) {
+  for (int64_t t = 0; t < rows; ++t) {
+    for (int64_t i = 0; i < n; ++i) x[i] *= decay[t * stride + i];
+    to_a[t * to_stride] = Dot(a + t * stride, x, n);
+    to_b[t * to_stride] = Dot(b + t * stride, x, n);
+  }
+}
+
 void DeltaStep(const float* state, float* next, const float* decay, const float* k, const float* q,
                const float* v, float beta, int64_t keys, int64_t values, float* out,
                float* scratch) {
@@ -117,6 +135,8 @@ void DeltaStep(const float* state, float* next, const float* decay, const float*
 constexpr Kernels kTable = {.isa = Isa::kScalar,
                             .dot = Dot,
                             .axpy = Axpy,
+                            .multiply = Multiply,
+                            .scale_rows = ScaleRows,
                             .multiply_add = MultiplyAdd,
                             .exp = Exp,
                             .sigmoid = Sigmoids,
@@ -134,7 +154,8 @@ constexpr Kernels kTable = {.isa = Isa::kScalar,
                             .build_table = nullptr,
                             .table_rows = nullptr,
                             .finish_rows = nullptr,
-                            .delta_step = DeltaStep};
+                            .delta_step = DeltaStep,
+                            .decayed_dots = DecayedDots};
 
 }  // namespace
 

@@ -20,40 +20,40 @@
 namespace waste {
 namespace {
 
-// All row-major.
+// All row-major. Rows of k and q stand one behind the other, so that both meet the state at once.
 struct Chunk {
-  float* k_begin;  // [chunk, dim]: E_t k_t
-  float* q_begin;  // [chunk, dim]: E_t q_t
-  float* k_end;    // [chunk, dim]: E_ni k_i
+  float* k_begin;  // [rows, dim]: E_t k_t
+  float* q_begin;  // [rows, dim], behind it: E_t q_t
+  float* k_end;    // [rows, dim]: E_ni k_i
   float* decay;    // [dim]: E_t, at last E_n
   float* kk;       // [chunk, chunk]: A
   float* qk;       // [chunk, chunk]: Q
-  float* delta;    // [chunk, dim]: S^T (E_t k_t), then d
-  float* out;      // [chunk, dim]
+  float* delta;    // [rows, dim]: S^T (E_t k_t), then d
+  float* out;      // [rows, dim], behind it
 
   static Chunk Plan(Arena& arena, int64_t dim) {
     Chunk chunk;
-    for (float** rows : {&chunk.k_begin, &chunk.q_begin, &chunk.k_end, &chunk.delta, &chunk.out})
-      *rows = arena.Floats(kDeltaChunk * dim);
+    chunk.k_begin = arena.Floats(2 * kDeltaChunk * dim);
+    chunk.k_end = arena.Floats(kDeltaChunk * dim);
+    chunk.delta = arena.Floats(2 * kDeltaChunk * dim);
     chunk.decay = arena.Floats(dim);
     chunk.kk = arena.Floats(kDeltaChunk * kDeltaChunk);
     chunk.qk = arena.Floats(kDeltaChunk * kDeltaChunk);
     return chunk;
   }
+  void SetRows(int64_t rows, int64_t dim) {
+    q_begin = k_begin + rows * dim;
+    out = delta + rows * dim;
+  }
 };
 
-void Multiply(const float* factor, float* values, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) values[i] *= factor[i];
-}
-
-void DecayFromBegin(const DeltaRows& rows, int64_t dim, Chunk& chunk) {
+void DecayFromBegin(const Kernels& kernels, const DeltaRows& rows, int64_t dim, Chunk& chunk) {
   std::fill_n(chunk.decay, dim, 1.0f);
   for (int64_t t = 0; t < rows.count; ++t) {
-    Multiply(rows.decay + t * rows.stride, chunk.decay, dim);
-    for (int64_t c = 0; c < dim; ++c) {
-      chunk.k_begin[t * dim + c] = chunk.decay[c] * rows.k[t * rows.stride + c];
-      chunk.q_begin[t * dim + c] = chunk.decay[c] * rows.q[t * rows.stride + c];
-    }
+    const int64_t at = t * rows.stride;
+    kernels.multiply(rows.decay + at, chunk.decay, dim, chunk.decay);
+    kernels.multiply(chunk.decay, rows.k + at, dim, chunk.k_begin + t * dim);
+    kernels.multiply(chunk.decay, rows.q + at, dim, chunk.q_begin + t * dim);
   }
 }
 
@@ -64,20 +64,17 @@ void DecayToEnd(const Kernels& kernels, const DeltaRows& rows, int64_t dim, Chun
     float* k = chunk.k_end + i * dim;  // E_ti k_i
     std::copy_n(rows.k + i * rows.stride, dim, k);
     chunk.qk[i * kDeltaChunk + i] = kernels.dot(rows.q + i * rows.stride, k, dim);
-    for (int64_t t = i + 1; t < rows.count; ++t) {
-      Multiply(rows.decay + t * rows.stride, k, dim);
-      chunk.kk[t * kDeltaChunk + i] = kernels.dot(rows.k + t * rows.stride, k, dim);
-      chunk.qk[t * kDeltaChunk + i] = kernels.dot(rows.q + t * rows.stride, k, dim);
-    }
+    if (i + 1 == rows.count) break;
+    const int64_t below = (i + 1) * rows.stride, at = (i + 1) * kDeltaChunk + i;
+    kernels.decayed_dots(rows.decay + below, rows.k + below, rows.q + below, rows.stride,
+                         rows.count - i - 1, dim, k, chunk.kk + at, chunk.qk + at, kDeltaChunk);
   }
 }
 
 void ReadState(const Kernels& kernels, const float* state, int64_t count, int64_t dim,
                Chunk& chunk) {
-  std::fill_n(chunk.delta, count * dim, 0.0f);
-  std::fill_n(chunk.out, count * dim, 0.0f);
-  kernels.multiply_add(chunk.k_begin, dim, 1, state, dim, count, dim, dim, chunk.delta, dim);
-  kernels.multiply_add(chunk.q_begin, dim, 1, state, dim, count, dim, dim, chunk.out, dim);
+  std::fill_n(chunk.delta, 2 * count * dim, 0.0f);
+  kernels.multiply_add(chunk.k_begin, dim, 1, state, dim, 2 * count, dim, dim, chunk.delta, dim);
 }
 
 // The unit lower-triangular solve for d, and the outputs that follow from it.
@@ -96,9 +93,13 @@ void Solve(const Kernels& kernels, const DeltaRows& rows, int64_t dim, Chunk& ch
 
 void WriteState(const Kernels& kernels, const Chunk& chunk, int64_t count, int64_t dim,
                 const float* state, float* next) {
-  for (int64_t c = 0; c < dim; ++c)
-    for (int64_t j = 0; j < dim; ++j) next[c * dim + j] = chunk.decay[c] * state[c * dim + j];
-  kernels.multiply_add(chunk.k_end, 1, dim, chunk.delta, dim, dim, count, dim, next, dim);
+  constexpr int64_t kKeys = 16;  // of the state at a time: they stay in the nearest cache
+  for (int64_t begin = 0; begin < dim; begin += kKeys) {
+    const int64_t keys = std::min(kKeys, dim - begin);
+    kernels.scale_rows(chunk.decay + begin, state + begin * dim, keys, dim, next + begin * dim);
+    kernels.multiply_add(chunk.k_end + begin, 1, dim, chunk.delta, dim, keys, count, dim,
+                         next + begin * dim, dim);
+  }
 }
 
 DeltaRows Part(const DeltaRows& rows, int64_t begin, int64_t count) {
@@ -141,7 +142,8 @@ void DeltaChunked(const Kernels& kernels, const DeltaRows& rows, int64_t dim, co
     const int64_t room = kDeltaChunk - (rows.position + begin) % kDeltaChunk;
     const DeltaRows part = Part(rows, begin, std::min(rows.count - begin, room));
     const float* const before = begin == 0 ? state : next;
-    DecayFromBegin(part, dim, chunk);
+    chunk.SetRows(part.count, dim);
+    DecayFromBegin(kernels, part, dim, chunk);
     DecayToEnd(kernels, part, dim, chunk);
     ReadState(kernels, before, part.count, dim, chunk);
     Solve(kernels, part, dim, chunk);

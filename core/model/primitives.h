@@ -24,7 +24,7 @@ inline void MultiplyBySigmoid(const Kernels& kernels, const float* x, int64_t n,
   for (int64_t begin = 0; begin < n; begin += kFunctionSpan) {
     const int64_t count = std::min(n - begin, kFunctionSpan);
     kernels.sigmoid(x + begin, count, gate);
-    for (int64_t i = 0; i < count; ++i) y[begin + i] *= gate[i];
+    kernels.multiply(y + begin, gate, count, y + begin);
   }
 }
 
@@ -52,7 +52,7 @@ inline void Activate(const Kernels& kernels, const ModelConfig& config, float* g
     MultiplyBySigmoid(kernels, gate, n, up);
     Bound(kernels, config.situ_beta, n, gate);
   }
-  for (int64_t i = 0; i < n; ++i) gate[i] *= up[i];
+  kernels.multiply(gate, up, n, gate);
 }
 
 // y_i = x_i w_i / sqrt(mean(x^2) + eps); y may be x.

@@ -129,6 +129,17 @@ struct Inputs {
                             x.data() + 2 * kKeys, y.data(), 0.5f, kKeys, kValues, out.data(),
                             scratch.data());
   }
+  std::string Multiply(const Kernels& kernels) {
+    return CompareMultiply(kernels, x.data(), y.data(), kKeys, y.data());
+  }
+  std::string ScaleRows(const Kernels& kernels) {
+    return CompareScaleRows(kernels, x.data(), x.data(), 2, kKeys / 2, y.data());
+  }
+  std::string DecayedDots(const Kernels& kernels) {
+    float of_a[3], of_b[3];
+    return CompareDecayedDots(kernels, x.data(), x.data() + 3, x.data() + 5, 7, 3, kKeys, y.data(),
+                              of_a, of_b, 1);
+  }
 };
 
 // Scalar functions with one element a thousandth off.
@@ -177,6 +188,20 @@ Kernels Broken() {
                          float* out, float* scratch) {
     right.delta_step(state, next, decay, k, q, v, beta, keys, values, out, scratch);
     next[5] *= 1.001f;
+  };
+  broken.multiply = [](const float* x, const float* f, int64_t n, float* y) {
+    right.multiply(x, f, n, y);
+    y[4] += 0.1f;
+  };
+  broken.scale_rows = [](const float* f, const float* x, int64_t rows, int64_t n, float* y) {
+    right.scale_rows(f, x, rows, n, y);
+    y[n] += 0.1f;
+  };
+  broken.decayed_dots = [](const float* decay, const float* a, const float* b, int64_t stride,
+                           int64_t rows, int64_t n, float* x, float* to_a, float* to_b,
+                           int64_t to_stride) {
+    right.decayed_dots(decay, a, b, stride, rows, n, x, to_a, to_b, to_stride);
+    to_b[2 * to_stride] += 0.1f;
   };
   return broken;
 }
@@ -258,6 +283,9 @@ WASTE_KERNEL_CASE(nothing_is_said_about_right_kernels) {
   BOOST_TEST(inputs.TrunkTransposed(kernels) == "");
   BOOST_TEST(inputs.ExpertRows(kernels) == "");
   BOOST_TEST(inputs.DeltaStep(kernels) == "");
+  BOOST_TEST(inputs.Multiply(kernels) == "");
+  BOOST_TEST(inputs.ScaleRows(kernels) == "");
+  BOOST_TEST(inputs.DecayedDots(kernels) == "");
   if (kernels.split_input != nullptr) {
     BOOST_TEST(inputs.SplitInput(kernels) == "");
     for (const TrunkFormat format : {TrunkFormat::kQ8G, TrunkFormat::kQ4G})
@@ -301,6 +329,9 @@ BOOST_AUTO_TEST_CASE(a_wrong_element_is_told) {
   RequireToldElement(inputs.TrunkTransposed(broken), "transposed column 135:");
   RequireToldElement(inputs.ExpertRows(broken), "expert row 69:");
   RequireToldElement(inputs.DeltaStep(broken), "state 5:");
+  RequireToldElement(inputs.Multiply(broken), "product 4:");
+  RequireToldElement(inputs.ScaleRows(broken), "scaled " + std::to_string(kKeys / 2) + ":");
+  RequireToldElement(inputs.DecayedDots(broken), "dot of a decayed row with row 2:");
 }
 
 WASTE_KERNEL_CASE(a_wrong_byte_is_told) {

@@ -54,10 +54,13 @@ BOOST_AUTO_TEST_CASE(the_best_table_is_the_widest_that_the_machine_has) {
 WASTE_KERNEL_CASE(every_function_of_a_table_is_there) {
   BOOST_TEST(kernels.dot != nullptr);
   BOOST_TEST(kernels.axpy != nullptr);
+  BOOST_TEST(kernels.multiply != nullptr);
+  BOOST_TEST(kernels.scale_rows != nullptr);
   BOOST_TEST(kernels.trunk_rows != nullptr);
   BOOST_TEST(kernels.trunk_transposed != nullptr);
   BOOST_TEST(kernels.expert_rows != nullptr);
   BOOST_TEST(kernels.delta_step != nullptr);
+  BOOST_TEST(kernels.decayed_dots != nullptr);
   BOOST_TEST(kernels.multiply_add != nullptr);
   for (const auto function : {kernels.exp, kernels.sigmoid, kernels.softplus, kernels.tanh})
     BOOST_TEST(function != nullptr);

@@ -58,6 +58,20 @@ WASTE_KERNEL_CASE(dot_keeps_what_is_not_finite) {
   BOOST_TEST(std::isnan(kernels.dot(a.data(), b.data(), 50)));
 }
 
+WASTE_KERNEL_CASE(multiply_and_scale_rows_round_once_and_touch_nothing_beyond) {
+  for (const int64_t n : AwkwardSizes()) {
+    const std::vector<float> x = RandomFloats(3, 3 * n),
+                             f = RandomFloats(4, std::max<int64_t>(n, 3));
+    Guarded<float> in(x), factors(f), out(std::vector<float>(3 * n, 0.0f));
+    kernels.scale_rows(factors.data(), in.data(), 3, n, out.data());
+    for (int64_t i = 0; i < 3 * n; ++i) BOOST_TEST_REQUIRE(out.data()[i] == f[i / n] * x[i]);
+    Guarded<float> one(std::vector<float>(x.begin(), x.begin() + n));
+    Guarded<float> other(std::vector<float>(f.begin(), f.begin() + n));
+    kernels.multiply(one.data(), other.data(), n, other.data());  // y may be f
+    for (int64_t i = 0; i < n; ++i) BOOST_TEST_REQUIRE(other.data()[i] == x[i] * f[i]);
+  }
+}
+
 WASTE_KERNEL_CASE(axpy_rounds_once_where_it_fuses_and_twice_where_not) {
   for (const int64_t n : AwkwardSizes()) {
     const std::vector<float> x = RandomFloats(3, n);
